@@ -1,0 +1,40 @@
+# What `cmake --install` puts where, and what find_package(headway) finds.
+include(CMakePackageConfigHelpers)
+
+if(TARGET headway)
+  # SKBUILD_SCRIPTS_DIR is set while a Python wheel is built: its folder for commands.
+  if(DEFINED SKBUILD_SCRIPTS_DIR)
+    install(TARGETS headway DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python)
+  else()
+    install(TARGETS headway COMPONENT programs)
+  endif()
+endif()
+if(TARGET headway_native)
+  install(TARGETS headway_native DESTINATION headway COMPONENT python EXCLUDE_FROM_ALL)
+endif()
+
+if(EXISTS ${PROJECT_SOURCE_DIR}/include/headway)
+  install(DIRECTORY include/headway DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+endif()
+set(exported)
+if(TARGET headway_recorder_shared)
+  list(APPEND exported headway_recorder_shared)
+endif()
+if(TARGET headway_ledger)
+  foreach(room IN ITEMS base model ledger)
+    if(TARGET headway_${room})
+      set_target_properties(headway_${room} PROPERTIES EXPORT_NAME ${room})
+      list(APPEND exported headway_${room})
+    endif()
+  endforeach()
+endif()
+if(exported)
+  set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/headway)
+  install(TARGETS ${exported} EXPORT headwayTargets COMPONENT development)
+  install(EXPORT headwayTargets NAMESPACE headway:: FILE headwayConfig.cmake
+          DESTINATION ${package_dir} COMPONENT development)
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/headwayConfigVersion.cmake
+                                   COMPATIBILITY SameMinorVersion)
+  install(FILES ${PROJECT_BINARY_DIR}/headwayConfigVersion.cmake
+          DESTINATION ${package_dir} COMPONENT development)
+endif()

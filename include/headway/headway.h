@@ -1,0 +1,219 @@
+#ifndef HEADWAY_HEADWAY_H_
+#define HEADWAY_HEADWAY_H_
+
+/**
+ * headway.h: records what a training process does. C11, for any language that can call C.
+ *
+ * Conventions
+ * - `headway_recorder*` is opaque. NULL is a disabled recorder: every function takes it and does nothing.
+ * - Nothing here exits, prints, throws, raises or blocks on network. Recording functions return at once;
+ *   what can't be kept (a full disk) is counted, see headway_dropped().
+ * - Any function may be called from any thread, except headway_close(), which must be the last call with
+ *   its recorder. None but headway_notice() may be called from a signal handler.
+ * - After fork() the child's calls do nothing. A child that wants to record opens a recorder of its own.
+ * - Strings are UTF-8 and end in NUL; they are copied. Names above 256 bytes are cut.
+ * - Times are nanoseconds since 1970-01-01T00:00:00Z; durations are nanoseconds.
+ * - Set-up functions return 0 or a code of the table in docs/errors.md (numbered as google.rpc.Code), and a
+ *   message in `error`, cut to `error_size` bytes. `error` may be NULL.
+ * - Option structures begin with their size, set by their _INIT macro; fields are only ever added at the end,
+ *   so that programs and libraries of different releases work together.
+ *
+ * Cost: a recording function is one clock reading and about 20 ns. No allocation, no system call, except
+ * what is said at the function; every 4096 records the next pages of the journal are mapped.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define HEADWAY_API __attribute__((visibility("default")))
+#else
+#define HEADWAY_API
+#endif
+
+#ifdef __cplusplus
+#define HEADWAY_NOEXCEPT noexcept
+extern "C" {
+#else
+#define HEADWAY_NOEXCEPT
+#endif
+
+/** Raised when a function or a field is added; never lowered. */
+#define HEADWAY_ABI_VERSION 1
+
+/** HEADWAY_ABI_VERSION of the library that is loaded. */
+HEADWAY_API uint32_t headway_abi_version(void) HEADWAY_NOEXCEPT;
+
+/** Release of the library, e.g. "0.1.0". */
+HEADWAY_API const char* headway_version(void) HEADWAY_NOEXCEPT;
+
+typedef struct headway_recorder headway_recorder;
+
+/** For numbers in headway_options: take it from the environment (docs/environment.md). */
+#define HEADWAY_FROM_ENVIRONMENT INT64_MIN
+/** For numbers: not known. */
+#define HEADWAY_UNKNOWN INT64_C(-1)
+/** For `step` arguments: belongs to no step. */
+#define HEADWAY_NO_STEP INT64_MIN
+/** For `to_ns` of headway_exclude(): until further notice. */
+#define HEADWAY_NO_TIME INT64_MIN
+
+/** How to open a recorder. Strings that are NULL come from the environment, then from a default. */
+typedef struct headway_options {
+  size_t struct_size;
+  const char* project;      /**< HEADWAY_PROJECT, "default" */
+  const char* run;          /**< HEADWAY_RUN, the job's name, "default" */
+  const char* dir;          /**< HEADWAY_DIR, "~/.headway" */
+  const char* resume;       /**< "auto" (default), "must", "never": docs/runs.md */
+  const char* job_id;       /**< restarts with an equal one continue the run; from the environment */
+  const char* attempt_key;  /**< processes with an equal one are one attempt; from the environment */
+  int64_t rank;             /**< 0 leads; HEADWAY_UNKNOWN: a single process */
+  int64_t world_size;
+  int64_t local_rank;
+  int64_t attempt_index;    /**< how often the job was restarted before */
+  int32_t heartbeat;        /**< 1: a thread notes each second that the process lives. Default 0.
+                                 HEADWAY_HEARTBEAT=0 in the environment turns it off for good. */
+  int32_t hook_sigterm;     /**< 1: SIGTERM is noted; then the earlier handler runs or the signal takes its
+                                 usual course. Default 0. */
+  int32_t hook_exit;        /**< 1 (default): exit() and return from main() end the job with the exit status
+                                 unless headway_finish() was called. */
+  int32_t job_start;        /**< 1 (default): opening records that the job starts. */
+} headway_options;
+
+#define HEADWAY_OPTIONS_INIT                                                                    \
+  {sizeof(headway_options),                                                                     \
+   NULL, NULL, NULL, NULL, NULL, NULL,                                                          \
+   HEADWAY_FROM_ENVIRONMENT, HEADWAY_FROM_ENVIRONMENT, HEADWAY_FROM_ENVIRONMENT,                \
+   HEADWAY_FROM_ENVIRONMENT,                                                                    \
+   0, 0, 1, 1}
+
+/**
+ * Opens a recorder: chooses the run, creates a journal and records that the job starts. `options` may be
+ * NULL. On success 0 and `*recorder` is set. On failure, or with HEADWAY_DISABLED=1 in the environment
+ * (which returns 0), `*recorder` is NULL, with which everything below works and does nothing.
+ * Takes a few milliseconds; up to two seconds when other processes of the machine start at the same time.
+ */
+HEADWAY_API int32_t headway_open(const headway_options* options, headway_recorder** recorder, char* error,
+                                 size_t error_size) HEADWAY_NOEXCEPT;
+
+/**
+ * Records that the job has ended: `status` 0 is a clean end, anything else a failure. Everything after it
+ * is ignored; a second call too. Returns space of the journal that was not used.
+ */
+HEADWAY_API void headway_finish(headway_recorder* recorder, int32_t status) HEADWAY_NOEXCEPT;
+
+/** headway_finish() for every recorder of this process that asked for `hook_exit`. */
+HEADWAY_API void headway_finish_all(int32_t status) HEADWAY_NOEXCEPT;
+
+/** Frees the recorder; finishes it with status 0 first unless it is finished. The last call with it. */
+HEADWAY_API void headway_close(headway_recorder* recorder) HEADWAY_NOEXCEPT;
+
+/* Steps. A step lasts from its start to the next start, its hard end or the end of the attempt. */
+
+HEADWAY_API void headway_step_start(headway_recorder* recorder, int64_t step) HEADWAY_NOEXCEPT;
+
+/** A hard end: the device has finished the step. */
+HEADWAY_API void headway_step_end(headway_recorder* recorder, int64_t step) HEADWAY_NOEXCEPT;
+
+/** A soft end: the host is done with the step, the device may still work. A statistic only. */
+HEADWAY_API void headway_step_soft_end(headway_recorder* recorder, int64_t step) HEADWAY_NOEXCEPT;
+
+/* Spans. */
+
+typedef enum headway_span_kind {
+  HEADWAY_ACCELERATOR_INIT = 1,
+  HEADWAY_TRAINING_PREP = 2,
+  HEADWAY_DATA_LOADING = 3,
+  HEADWAY_ASYNC_DATA_LOADING = 4,
+  HEADWAY_CHECKPOINT_SAVE = 5,
+  HEADWAY_CHECKPOINT_RESTORE = 6,
+  HEADWAY_CUSTOM = 7,       /**< by name: time that is not training, e.g. "eval" */
+  HEADWAY_PHASE = 8,        /**< by name: productive, e.g. "rollout" */
+  HEADWAY_ELASTIC_WAIT = 9, /**< name: "slice_down" or "scale_up" */
+  HEADWAY_ELASTIC_REINIT = 10
+} headway_span_kind;
+
+typedef enum headway_blocking {
+  HEADWAY_BLOCKING_DEFAULT = 0, /**< data loading inside a step overlaps it, everything else blocks */
+  HEADWAY_BLOCKING_YES = 1,
+  HEADWAY_BLOCKING_NO = 2       /**< in the background: takes no time away from training */
+} headway_blocking;
+
+/** A name of this recorder, from headway_name(). 0 is the empty name. */
+typedef uint32_t headway_name_id;
+
+/** A span that has begun. 0: none; ending it does nothing. */
+typedef uint64_t headway_span;
+
+/**
+ * The id of `name`, for the functions that take one. Ask once and keep it: the first use of a name takes a
+ * lock and memory, later ones a look-up of some 20 ns.
+ */
+HEADWAY_API headway_name_id headway_name(headway_recorder* recorder, const char* name) HEADWAY_NOEXCEPT;
+
+/** Begins a span. `step`: what it belongs to, or HEADWAY_NO_STEP. */
+HEADWAY_API headway_span headway_span_begin(headway_recorder* recorder, headway_span_kind kind,
+                                            headway_blocking blocking, headway_name_id name,
+                                            int64_t step) HEADWAY_NOEXCEPT;
+
+/** Ends a span, from any thread. */
+HEADWAY_API void headway_span_end(headway_recorder* recorder, headway_span span) HEADWAY_NOEXCEPT;
+
+/* Facts. */
+
+/** The state after `step` is safe: training could resume from it now. */
+HEADWAY_API void headway_checkpoint_saved(headway_recorder* recorder, int64_t step) HEADWAY_NOEXCEPT;
+
+/** Training goes back to `step` on purpose; what was done since is lost. */
+HEADWAY_API void headway_rollback(headway_recorder* recorder, int64_t step) HEADWAY_NOEXCEPT;
+
+/** Accelerators (or slices) now available, active and in total; HEADWAY_UNKNOWN where not known. */
+HEADWAY_API void headway_capacity(headway_recorder* recorder, int64_t available, int64_t active,
+                                  int64_t total) HEADWAY_NOEXCEPT;
+
+/** Leaves a stretch of time out of the account, e.g. a manual stop. `to_ns` may be HEADWAY_NO_TIME. */
+HEADWAY_API void headway_exclude(headway_recorder* recorder, int64_t from_ns, int64_t to_ns,
+                                 headway_name_id reason) HEADWAY_NOEXCEPT;
+
+/** A metric's value. `step` may be HEADWAY_NO_STEP. NaN and infinities are kept as they are. */
+HEADWAY_API void headway_log(headway_recorder* recorder, headway_name_id metric, double value,
+                             int64_t step) HEADWAY_NOEXCEPT;
+
+/**
+ * A configuration: `json` is `size` bytes of a JSON object, at most 16 MiB (more is dropped and counted).
+ * `config_class` is "user", "software" or "system". Copies the text; not for hot paths.
+ */
+HEADWAY_API void headway_config(headway_recorder* recorder, const char* config_class, const char* json,
+                                size_t size) HEADWAY_NOEXCEPT;
+
+/** A sign of life, with the wall clock beside the monotonic one. `heartbeat` does it each second. */
+HEADWAY_API void headway_heartbeat(headway_recorder* recorder) HEADWAY_NOEXCEPT;
+
+/**
+ * The process has been told to stop: by `signal`, or 0 for a preemption notice. Safe in signal handlers,
+ * and kept even when space has run out.
+ */
+HEADWAY_API void headway_notice(headway_recorder* recorder, int32_t signal) HEADWAY_NOEXCEPT;
+
+/* Questions. Strings live as long as the recorder; "" for NULL. */
+
+HEADWAY_API const char* headway_journal_path(const headway_recorder* recorder) HEADWAY_NOEXCEPT;
+HEADWAY_API const char* headway_project(const headway_recorder* recorder) HEADWAY_NOEXCEPT;
+HEADWAY_API const char* headway_run(const headway_recorder* recorder) HEADWAY_NOEXCEPT;
+/** 32 hexadecimal digits. */
+HEADWAY_API const char* headway_run_uid(const headway_recorder* recorder) HEADWAY_NOEXCEPT;
+HEADWAY_API const char* headway_attempt_key(const headway_recorder* recorder) HEADWAY_NOEXCEPT;
+/** The directory that was asked for, when the journal had to be written elsewhere; else "". */
+HEADWAY_API const char* headway_destination(const headway_recorder* recorder) HEADWAY_NOEXCEPT;
+/** 1 when an earlier run is being continued. */
+HEADWAY_API int32_t headway_continued(const headway_recorder* recorder) HEADWAY_NOEXCEPT;
+HEADWAY_API int64_t headway_rank(const headway_recorder* recorder) HEADWAY_NOEXCEPT;
+HEADWAY_API int64_t headway_world_size(const headway_recorder* recorder) HEADWAY_NOEXCEPT;
+/** Records that could not be kept. */
+HEADWAY_API uint64_t headway_dropped(const headway_recorder* recorder) HEADWAY_NOEXCEPT;
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+
+#endif  // HEADWAY_HEADWAY_H_

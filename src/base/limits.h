@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+/// Every limit of the product, in one place. What exceeds one is refused or cut with a clear answer and
+/// counted, never silently; `docs/limits.md` is written from these comments.
+
+namespace headway::limits {
+
+/// Names: project, run, metric, span, reason, attempt key, host. In bytes of UTF-8. The recorder cuts a
+/// longer name at a character boundary (it may not fail in a training loop); set-up calls refuse it.
+inline constexpr std::size_t kNameBytes = 256;
+
+/// Labels of a run: how many, and the bytes of one value.
+inline constexpr std::size_t kLabels = 64;
+inline constexpr std::size_t kLabelBytes = 1024;
+
+/// One payload of a journal (config, stderr tail). A larger one is dropped and counted.
+inline constexpr std::size_t kPayloadBytes = std::size_t{16} << 20;
+
+/// Distinct names in one journal. Records with further names are kept under the empty name.
+inline constexpr std::uint32_t kJournalNames = 1'000'000;
+
+/// Records of one journal (64 GiB). Later ones are dropped and counted.
+inline constexpr std::uint64_t kJournalRecords = std::uint64_t{1} << 31;
+
+/// Problems of one journal that a reader lists one by one; further ones are only counted.
+inline constexpr std::size_t kJournalFindings = 1000;
+
+/// Recorders open in one process at a time. Opening another is refused (RESOURCE_EXHAUSTED).
+inline constexpr std::size_t kOpenRecorders = 64;
+
+/// A file that is read into memory as a whole, unless its reader says otherwise.
+inline constexpr std::size_t kWholeFileBytes = std::size_t{64} << 20;
+
+/// Bytes of one name as a path component, after percent-encoding; longer ones end in a hash.
+inline constexpr std::size_t kPathComponentBytes = 200;
+
+}  // namespace headway::limits

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/files.h"
+#include "base/status.h"
+#include "base/uid.h"
+#include "journal/format.h"
+
+/// Where journals lie, `<dir>/journals/<project>/<run>/*.hwj`, and which run a new one belongs to.
+
+namespace headway::journal {
+
+/// The directory of the journals of one run name (percent-encoded; need not exist).
+std::string RunDirectory(std::string_view dir, std::string_view project, std::string_view run);
+
+/// Names found below `dir`, sorted. Empty when there is nothing yet. Names whose path component was cut are
+/// read from a journal's header.
+Result<std::vector<std::string>> ListProjects(const std::string& dir);
+Result<std::vector<std::string>> ListRuns(const std::string& dir, const std::string& project);
+
+struct JournalFile {
+  std::string path;
+  Header header;
+};
+
+/// The journals of a run name, by anchor time and then path. Files that are no readable journals are left
+/// out and described in `*problems` (may be null).
+Result<std::vector<JournalFile>> ListJournals(const std::string& dir, const std::string& project,
+                                              const std::string& run,
+                                              std::vector<Status>* problems = nullptr);
+
+enum class Resume : std::uint8_t { kAuto, kMust, kNever };
+
+/// "auto", "must" or "never".
+Result<Resume> ParseResume(std::string_view text);
+
+struct RunRequest {
+  std::vector<std::string> dirs;  ///< looked through for earlier journals
+  std::string project;
+  std::string run;
+  Resume resume = Resume::kAuto;
+  std::string job_id;             ///< "slurm:cluster/123"; empty: none
+  std::int64_t attempt_index = -1;
+  std::optional<RunUid> run_uid;  ///< given by a supervisor: settles it
+};
+
+struct RunChoice {
+  RunUid uid;
+  bool continued = false;  ///< there are journals of it here already
+};
+
+/// The run uid that a new journal gets, by the rules of `docs/runs.md`:
+/// a given uid; else `never`: a new one; else `must`: the newest run of that name, FailedPrecondition if
+/// there is none and no restarted job names it; else the uid derived from project, run name and job id;
+/// else the newest run of that name, unless it ended cleanly (EndedCleanly: an end after a notice is none);
+/// else a new one. Imported runs are never continued.
+/// Call it under a RunLock when several processes of one machine may start at once.
+Result<RunChoice> ChooseRun(const RunRequest& request);
+
+/// The uid of the run `run` of `project` in the job `job_id`: the same wherever it lands.
+RunUid RunUidOfJob(std::string_view project, std::string_view run, std::string_view job_id);
+
+/// Held by a process between choosing a run and creating its journal. Released when destroyed.
+class RunLock {
+ public:
+  /// Waits at most about two seconds for others; then goes on without, for a recorder never hangs.
+  static RunLock Acquire(const std::string& run_directory);
+
+ private:
+  UniqueFd fd_;
+};
+
+}  // namespace headway::journal

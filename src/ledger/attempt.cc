@@ -1,0 +1,553 @@
+#include "ledger/attempt.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+
+namespace headway::ledger {
+namespace {
+
+using State = Attempt::State;
+using Effect = State::Span::Effect;
+
+// Bounds for what one attempt keeps to be able to correct itself. Beyond them a correction costs a
+// pass over the attempt, or a span that lost its end long ago can no longer be given one.
+constexpr std::size_t kCheckpointsMax = 64;
+constexpr std::size_t kDanglingMax = 4096;
+constexpr std::int64_t kSigterm = 15;
+constexpr std::int64_t kClockStepNs = 1'000'000'000;
+
+void Advance(State* state, std::int64_t net) {
+  if (net <= state->at) return;
+  const std::int64_t ns = net - state->at;
+  state->at = net;
+  if (!state->slices.empty() && state->slices.back().code == state->code) {
+    state->slices.back().ns += ns;
+  } else {
+    state->slices.push_back({state->code, ns});
+  }
+}
+
+// The row that is running, as far as it has come. Its slices stay owned by `state`.
+Row RunningRow(const State& state) {
+  Row row;
+  row.begin = state.row_begin;
+  row.is_step = state.in_step;
+  row.index = state.last_index;
+  row.first = state.in_step && state.step_first;
+  row.slices = state.slices;
+  return row;
+}
+
+std::uint32_t CodeOf(const State& state) {
+  const State::Span* blocking = nullptr;
+  const State::Span* phase = nullptr;
+  bool load = false;
+  bool passive_load = false;
+  for (const State::Span& span : state.active) {  // later begins win
+    switch (span.effect) {
+      case Effect::kBlocks: blocking = &span; break;
+      case Effect::kLoad: load = true; break;
+      case Effect::kPassiveLoad: passive_load = true; break;
+      case Effect::kPhase: phase = &span; break;
+      case Effect::kNone: break;
+    }
+  }
+  if (blocking != nullptr) return SliceCode(SliceKind::kFixed, passive_load, blocking->bucket);
+  if (state.in_step) {
+    return SliceCode(load ? SliceKind::kWorkLoad : SliceKind::kWork, passive_load,
+                     phase != nullptr ? phase->bucket : BucketOf(Category::kProductive));
+  }
+  if (load) {
+    return SliceCode(SliceKind::kFixed, passive_load, BucketOf(Category::kDataLoading));
+  }
+  if (phase != nullptr) return SliceCode(SliceKind::kRetainable, passive_load, phase->bucket);
+  return SliceCode(SliceKind::kFixed, passive_load,
+                   BucketOf(state.any_step ? Category::kOther : Category::kProgramStartup));
+}
+
+bool ExplainsGoingBack(SpanKind kind) {
+  return kind == SpanKind::kCheckpointRestore || kind == SpanKind::kTrainingPrep ||
+         kind == SpanKind::kElasticReinit;
+}
+
+}  // namespace
+
+BucketId RunContext::CustomBucket(NameId name) {
+  if (name >= custom_buckets_.size()) custom_buckets_.resize(name + 1);
+  if (custom_buckets_[name] == 0) {
+    std::string upper(names.Text(name));
+    for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    custom_buckets_[name] = buckets.Intern(Category::kCustom, names.Intern(upper));
+  }
+  return custom_buckets_[name];
+}
+
+BucketId RunContext::SpanBucket(SpanKind kind, NameId name) {
+  switch (kind) {
+    case SpanKind::kAcceleratorInit: return BucketOf(Category::kAcceleratorInit);
+    case SpanKind::kTrainingPrep: return BucketOf(Category::kTrainingPrep);
+    case SpanKind::kDataLoading:
+    case SpanKind::kAsyncDataLoading: return BucketOf(Category::kDataLoading);
+    case SpanKind::kCheckpointSave: return BucketOf(Category::kCheckpointSave);
+    case SpanKind::kCheckpointRestore: return BucketOf(Category::kCheckpointRestore);
+    case SpanKind::kElasticReinit: return BucketOf(Category::kElasticReinit);
+    case SpanKind::kElasticWait:
+      return BucketOf(names.Text(name) == "scale_up" ? Category::kElasticScaleUp
+                                                     : Category::kElasticSliceDown);
+    case SpanKind::kPhase: return buckets.Intern(Category::kProductive, name);
+    case SpanKind::kCustom:
+    case SpanKind::kNone: return CustomBucket(name);
+  }
+  return CustomBucket(name);
+}
+
+void Attempt::ForgetRows() {
+  rows_.Truncate(0, [this](const Row& row) {
+    context_->step_work.Remove(Measure(row.slices).work);
+  });
+}
+
+void Attempt::Commit(const Row& row, const RowMeasures& measures) {
+  rows_.Append(row);
+  if (row.is_step) context_->step_work.Add(measures.work);
+}
+
+void Attempt::Rederive(WriterId lead, const Carry& carry) {
+  lead_ = lead;
+  carry_in_ = carry;
+  has_end_.clear();
+  is_counter_.clear();
+  ForgetRows();
+  rows_ = RowStore();
+  segments_.clear();
+  checkpoints_.clear();
+  state_ = State();
+  state_.carry = carry;
+  state_.splitter.Start(carry.baseline);
+  version_ = ++context_->versions;
+  Replay(RecordLog::Cursor{});
+}
+
+void Attempt::Append(const TimedRecord& timed) {
+  here_ = &log_.end();
+  Process(timed);
+  log_.Append(timed);
+  version_ = ++context_->versions;
+  if (rewind_to_) Rewind(*rewind_to_);
+}
+
+std::vector<TimedRecord> Attempt::TakeFrom(std::uint64_t ordinal) {
+  std::vector<TimedRecord> taken;
+  RecordLog::Cursor cursor;
+  TimedRecord timed;
+  while (cursor.ordinal < ordinal && log_.Next(&cursor, &timed)) {
+  }
+  const RecordLog::Cursor cut = cursor;
+  while (log_.Next(&cursor, &timed)) taken.push_back(timed);
+  log_.Truncate(cut);
+  Rederive(lead_, carry_in_);
+  return taken;
+}
+
+void Attempt::Replay(RecordLog::Cursor cursor) {
+  RecordLog::Cursor before;
+  TimedRecord timed;
+  while (true) {
+    before = cursor;
+    if (!log_.Next(&cursor, &timed)) break;
+    here_ = &before;
+    Process(timed);
+    if (rewind_to_) {
+      Rewind(*rewind_to_);
+      return;
+    }
+  }
+}
+
+void Attempt::Rewind(std::uint64_t record) {
+  rewind_to_.reset();
+  while (!checkpoints_.empty() && checkpoints_.back().cursor.ordinal > record) {
+    checkpoints_.pop_back();
+  }
+  if (checkpoints_.empty()) {
+    // Learns again what it had learned, from the beginning.
+    const Carry carry = carry_in_;
+    Rederive(lead_, carry);
+    return;
+  }
+  Checkpoint checkpoint = std::move(checkpoints_.back());
+  checkpoints_.pop_back();
+  rows_.Truncate(checkpoint.rows, [this](const Row& row) {
+    context_->step_work.Remove(Measure(row.slices).work);
+  });
+  segments_.resize(checkpoint.segments);
+  state_ = std::move(checkpoint.state);
+  version_ = ++context_->versions;
+  Replay(checkpoint.cursor);
+}
+
+void Attempt::SaveCheckpoint() {
+  if (!checkpoints_.empty() && checkpoints_.back().cursor.ordinal == here_->ordinal) return;
+  if (checkpoints_.size() == kCheckpointsMax) {
+    checkpoints_.erase(checkpoints_.begin());
+    const std::uint64_t oldest = checkpoints_.front().cursor.ordinal;
+    std::erase_if(is_counter_, [oldest](std::uint64_t record) { return record < oldest; });
+    std::uint64_t keep = oldest;
+    for (const State::Span& span : checkpoints_.front().state.active) {
+      keep = std::min(keep, span.record);
+    }
+    std::erase_if(has_end_, [keep](std::uint64_t record) { return record < keep; });
+  }
+  checkpoints_.push_back({*here_, state_, rows_.size(), segments_.size()});
+}
+
+void Attempt::Process(const TimedRecord& timed) {
+  if (state_.any_first_wall == kNoTime) state_.any_first_wall = timed.time;
+  if (timed.record.writer == lead_) {
+    ProcessLead(timed);
+  } else {
+    ProcessOther(timed);
+  }
+  // Counted last: what a checkpoint was taken of must not have counted this record yet. Within a
+  // journal, threads that record at the same time may pass each other; that is no guess.
+  if (timed.clamped() && !context_->writers[timed.record.writer].monotonic) {
+    state_.notes[Note::kOutOfOrder] += 1;
+  }
+  if (!state_.ended) state_.life_wall = std::max(state_.life_wall, timed.time);
+}
+
+void Attempt::CheckClock(std::int64_t host_wall, std::int64_t time) {
+  if (host_wall == kNoTime) return;
+  const std::int64_t drift = host_wall - time;
+  const std::int64_t moved = drift - state_.clock_drift;
+  if (moved > kClockStepNs || moved < -kClockStepNs) {
+    state_.notes[Note::kClockStep] += 1;
+    state_.clock_drift = drift;
+  }
+}
+
+void Attempt::End(std::int64_t wall, bool clean, bool by_exit) {
+  if (state_.ended) return;
+  state_.ended = true;
+  state_.end_clean = clean;
+  state_.end_by_exit = by_exit;
+  state_.end_wall = wall;
+  state_.life_wall = std::max(state_.life_wall, wall);
+}
+
+void Attempt::ProcessOther(const TimedRecord& timed) {
+  const Record& record = timed.record;
+  const Writer& writer = context_->writers[record.writer];
+  switch (record.type) {
+    case RecordType::kExit:
+      // A supervisor's word about the lead's node; other nodes' children do not end the attempt.
+      if (writer.rank > 0) break;
+      if (record.a >= 0 && !state_.exit_status) state_.exit_status = record.a;
+      if (record.b != 0 && !state_.exit_signal) state_.exit_signal = record.b;
+      state_.interrupted |= record.b == kSigterm;
+      if (state_.begun) End(timed.time, record.a == 0 && record.b == 0, true);
+      break;
+    case RecordType::kNotice:
+      if (!state_.ended) state_.interrupted = true;
+      break;
+    case RecordType::kHeartbeat:
+      if (!state_.ended) state_.heartbeats += 1;
+      CheckClock(record.a, timed.time);
+      break;
+    case RecordType::kDropped:
+      state_.notes[Note::kDroppedRecords] += record.a;
+      break;
+    default: break;
+  }
+}
+
+void Attempt::ProcessLead(const TimedRecord& timed) {
+  const Record& record = timed.record;
+  if (record.type == RecordType::kExit) {
+    if (record.a >= 0 && !state_.exit_status) state_.exit_status = record.a;
+    if (record.b != 0 && !state_.exit_signal) state_.exit_signal = record.b;
+    state_.interrupted |= record.b == kSigterm;
+  } else if (state_.ended) {
+    state_.notes[Note::kAfterEnd] += 1;
+    return;
+  }
+  const std::int64_t net = context_->net.Net(timed.time);
+  if (!state_.begun) {
+    state_.begun = true;
+    state_.lead_first_wall = timed.time;
+    state_.at = state_.row_begin = net;
+    Recode();
+  }
+  switch (record.type) {
+    case RecordType::kStepStart: StepStart(record, net, timed.time); break;
+    case RecordType::kStepEnd: StepEnd(record, net); break;
+    case RecordType::kSpanBegin: SpanBegin(record, net); break;
+    case RecordType::kSpanEnd: SpanEnd(record, net); break;
+    case RecordType::kJobStart: state_.has_job_start = true; break;
+    case RecordType::kJobEnd: End(timed.time, record.a == 0, false); break;
+    case RecordType::kExit: End(timed.time, record.a == 0 && record.b == 0, true); break;
+    case RecordType::kCheckpointSaved: state_.saved_index = record.a + state_.carry.offset; break;
+    case RecordType::kRollback: state_.restore_seen = true; break;
+    case RecordType::kNotice: state_.interrupted = true; break;
+    case RecordType::kHeartbeat:
+      state_.heartbeats += 1;
+      CheckClock(record.a, timed.time);
+      break;
+    case RecordType::kClock: CheckClock(record.a, timed.time); break;
+    case RecordType::kDropped: state_.notes[Note::kDroppedRecords] += record.a; break;
+    default: break;
+  }
+}
+
+void Attempt::Recode() { state_.code = CodeOf(state_); }
+
+void Attempt::CloseRow() {
+  Row row = RunningRow(state_);
+  row.complete = row.is_step;
+  if (row.is_step || !row.slices.empty()) {
+    state_.rows += 1;
+    if (row.is_step) state_.max_work = std::max(state_.max_work, Measure(row.slices).work);
+    state_.splitter.Add(row, [this](const Row& final_row, const RowMeasures& measures) {
+      Commit(final_row, measures);
+    });
+  }
+  state_.slices.clear();
+  state_.row_begin = state_.at;
+}
+
+bool Attempt::IsEffective(const State::Span& span) const { return span.effect != Effect::kNone; }
+
+// Closes a span that has no end so far. If one comes, the attempt is taken up again from here.
+void Attempt::CloseProvisionally(std::size_t active_index) {
+  const State::Span span = state_.active[active_index];
+  state_.active.erase(state_.active.begin() + static_cast<std::ptrdiff_t>(active_index));
+  state_.notes[Note::kSpanUnclosed] += 1;
+  state_.reinit_seen |= span.kind == SpanKind::kElasticReinit;
+  if (state_.dangling.size() == kDanglingMax) state_.dangling.erase(state_.dangling.begin());
+  state_.dangling.push_back({span, here_->ordinal});
+}
+
+void Attempt::StepStart(const Record& record, std::int64_t net, std::int64_t wall) {
+  State& s = state_;
+  const std::int64_t raw = record.a;
+  // Numbers near the ends of the range wrap rather than overflow.
+  auto index_of = [&s](std::int64_t number) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(number) +
+                                     static_cast<std::uint64_t>(s.carry.offset));
+  };
+  std::int64_t index = index_of(raw);
+  bool rollback = false;
+  bool counter = false;
+  const bool again = s.any_step && index == s.last_index;
+  // Decide first and change nothing until the checkpoints are taken.
+  int repeats = 1;
+  if (again && s.restore_seen) {
+    rollback = true;
+  } else if (again) {
+    repeats = s.repeats + 1;
+    if (repeats > 2 && !is_counter_.contains(s.repeat_record)) {
+      // The third time in a row: the second was no retry either.
+      is_counter_.insert(s.repeat_record);
+      rewind_to_ = s.repeat_record;
+      return;
+    }
+    counter = repeats > 2 || is_counter_.contains(here_->ordinal);
+    rollback = !counter;
+    if (rollback) SaveCheckpoint();
+  } else if (s.any_step && index < s.last_index) {
+    counter = raw <= 1 && !s.restore_seen;
+    rollback = !counter;
+  }
+  bool to_close = false;
+  for (const State::Span& span : s.active) {
+    if (has_end_.contains(span.record)) continue;
+    to_close = true;
+    if (IsEffective(span)) SaveCheckpoint();
+  }
+  s.repeats = repeats;
+  if (repeats == 2) s.repeat_record = here_->ordinal;
+
+  Advance(&s, net);
+  CloseRow();
+  if (counter) {
+    s.notes[Note::kStepReset] += 1;
+    s.carry.offset = s.carry.highest + 1 - raw;
+    index = s.carry.highest + 1;
+  }
+  if (to_close) {
+    for (std::size_t i = s.active.size(); i-- > 0;) {
+      if (!has_end_.contains(s.active[i].record)) CloseProvisionally(i);
+    }
+  }
+  if (!s.any_step || rollback) {
+    segments_.push_back({s.rows, index, s.last_index, net, wall});
+  }
+  s.step_first = !s.any_step || s.reinit_seen;
+  if (s.any_step && s.reinit_seen) s.splitter.RestartBaseline();
+  if (!s.any_step) {
+    s.any_step = true;
+    s.first_index = index;
+    s.first_step_net = net;
+    s.first_step_wall = wall;
+  }
+  s.in_step = true;
+  s.steps_started += 1;
+  s.step_thread = record.thread;
+  s.last_raw = raw;
+  s.last_index = index;
+  s.carry.highest = s.carry.highest == kNoStep ? index : std::max(s.carry.highest, index);
+  s.restore_seen = s.reinit_seen = false;
+  Recode();
+}
+
+void Attempt::StepEnd(const Record& record, std::int64_t net) {
+  if (!state_.in_step || (record.a != state_.last_raw && record.a != kNoStep)) return;
+  Advance(&state_, net);
+  CloseRow();
+  state_.in_step = false;
+  Recode();
+}
+
+void Attempt::SpanBegin(const Record& record, std::int64_t net) {
+  State& s = state_;
+  const bool pairs_by_name = context_->writers[record.writer].event_file;
+  auto same = [&](const State::Span& span) {
+    return span.kind == record.span && span.name == record.name;
+  };
+  State::Span span;
+  span.record = here_->ordinal;
+  span.seq = record.seq;
+  span.kind = record.span;
+  span.name = record.name;
+  span.begin = net;
+  const bool other_thread = s.any_step && record.thread != s.step_thread;
+  const bool overlapped = other_thread || record.blocking == Blocking::kNo;
+  if (record.span == SpanKind::kAsyncDataLoading ||
+      (record.span == SpanKind::kDataLoading && overlapped)) {
+    span.effect = Effect::kPassiveLoad;
+  } else if (overlapped) {
+    span.effect = Effect::kNone;
+  } else if (record.span == SpanKind::kPhase) {
+    span.effect = Effect::kPhase;
+  } else if (record.span == SpanKind::kDataLoading && record.blocking != Blocking::kYes) {
+    span.effect = Effect::kLoad;
+  } else {
+    span.effect = Effect::kBlocks;
+  }
+  span.bucket = context_->SpanBucket(record.span, record.name);
+
+  // A newer begin of the same kind and name closes one that has no end.
+  for (std::size_t i = s.active.size(); i-- > 0;) {
+    if (!same(s.active[i]) || has_end_.contains(s.active[i].record)) continue;
+    if (pairs_by_name) {
+      Advance(&s, net);
+      s.notes[Note::kSpanUnclosed] += 1;
+      s.reinit_seen |= s.active[i].kind == SpanKind::kElasticReinit;
+      s.active.erase(s.active.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      if (IsEffective(s.active[i])) SaveCheckpoint();
+      Advance(&s, net);
+      CloseProvisionally(i);
+    }
+  }
+  if (pairs_by_name) {
+    std::erase_if(s.dangling, [&](const State::Dangling& d) { return same(d.span); });
+  }
+
+  Advance(&s, net);
+  if (ExplainsGoingBack(record.span)) s.restore_seen = true;
+  if (record.span == SpanKind::kCheckpointSave) {
+    s.saves += 1;
+    if (span.effect == Effect::kBlocks) s.blocking_saves += 1;
+    if (s.last_save_begin != kNoTime) {
+      s.save_intervals += 1;
+      s.save_interval_ns += net - s.last_save_begin;
+    }
+    s.last_save_begin = net;
+  }
+  s.active.push_back(span);
+  Recode();
+}
+
+void Attempt::SpanEnd(const Record& record, std::int64_t net) {
+  State& s = state_;
+  if (ExplainsGoingBack(record.span)) s.restore_seen = true;
+  auto ends = [&](const State::Span& span) {
+    if (record.b != kNoHandle) return span.seq == static_cast<std::uint64_t>(record.b);
+    return span.kind == record.span && span.name == record.name;
+  };
+  for (std::size_t i = s.active.size(); i-- > 0;) {
+    if (!ends(s.active[i])) continue;
+    Advance(&s, net);
+    s.reinit_seen |= s.active[i].kind == SpanKind::kElasticReinit;
+    s.active.erase(s.active.begin() + static_cast<std::ptrdiff_t>(i));
+    Recode();
+    return;
+  }
+  for (std::size_t i = s.dangling.size(); i-- > 0;) {
+    const State::Dangling& dangling = s.dangling[i];
+    if (!ends(dangling.span)) continue;
+    if (IsEffective(dangling.span)) {
+      has_end_.insert(dangling.span.record);
+      rewind_to_ = dangling.closed_by;
+    } else {
+      s.notes[Note::kSpanUnclosed] -= 1;
+      s.dangling.erase(s.dangling.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    return;
+  }
+  s.notes[Note::kSpanUnopened] += 1;
+}
+
+Attempt::Closed Attempt::Close(EndKind kind, bool clean, std::int64_t end_wall) const {
+  Closed closed;
+  closed.state = state_;
+  closed.kind = kind;
+  closed.end_wall = end_wall;
+  State& s = closed.state;
+  if (!s.begun) {
+    s.at = s.row_begin = context_->net.Net(s.any_first_wall);
+    s.code = CodeOf(s);
+  }
+  closed.end_net = std::max(context_->net.Net(end_wall), s.at);
+  Advance(&s, closed.end_net);
+  if (kind != EndKind::kOpen) {
+    s.notes[Note::kSpanUnclosed] += static_cast<std::int64_t>(s.active.size());
+  }
+  auto keep = [&closed](const Row& row, const RowMeasures& measures) {
+    PendingRow& kept = closed.tail.emplace_back();
+    kept.row = row;
+    kept.slices.assign(row.slices.begin(), row.slices.end());
+    kept.row.slices = {};
+    kept.measures = measures;
+    kept.settled = true;
+  };
+  Row row = RunningRow(s);
+  if (s.in_step && !clean) {
+    s.splitter.Finish();
+    s.splitter.AddInFlight(row);
+    s.rows += 1;
+    closed.in_flight = true;
+  } else {
+    row.complete = row.is_step;
+    if (row.is_step) s.max_work = std::max(s.max_work, Measure(row.slices).work);
+    if (row.is_step || !row.slices.empty()) {
+      s.rows += 1;
+      s.splitter.Add(row, keep);
+    }
+    s.splitter.Finish();
+  }
+  for (PendingRow& pending : s.splitter.pending()) closed.tail.push_back(std::move(pending));
+  s.splitter.pending().clear();
+  closed.carry = s.carry;
+  closed.carry.baseline = s.splitter.HandedOn();
+  s.notes[Note::kBaselineShift] = s.splitter.baseline_shifts();
+  s.notes[Note::kWeakBaseline] = s.splitter.weak_baselines();
+  for (const PendingRow& pending : closed.tail) {
+    if (pending.no_baseline) s.notes[Note::kNoBaseline] += 1;
+  }
+  return closed;
+}
+
+}  // namespace headway::ledger

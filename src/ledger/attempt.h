@@ -1,0 +1,215 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_set>
+#include <vector>
+
+#include "ledger/histogram.h"
+#include "ledger/net_time.h"
+#include "ledger/note.h"
+#include "ledger/record_log.h"
+#include "ledger/row_store.h"
+#include "ledger/splitter.h"
+#include "model/name_table.h"
+
+namespace headway::ledger {
+
+/// No writer: an attempt led by it has no timeline of its own.
+inline constexpr WriterId kNoWriter = ~WriterId{0};
+
+/// What all attempts of a run share.
+struct RunContext {
+  NameTable names;
+  BucketTable buckets;
+  std::vector<Writer> writers;
+  NetTime net;
+  Histogram step_work;  // work times of all complete steps in the row stores
+  std::uint64_t versions = 0;  // given out so far, see Attempt::version
+
+  /// The bucket of a custom span, upper-cased as the field writes such names.
+  BucketId CustomBucket(NameId name);
+  BucketId SpanBucket(SpanKind kind, NameId name);
+
+ private:
+  std::vector<BucketId> custom_buckets_;  // by NameId; 0: not yet interned
+};
+
+/// What an attempt takes over from the ones before it.
+struct Carry {
+  std::optional<std::int64_t> baseline;
+  std::int64_t offset = 0;    // added to recorded step numbers, see step_reset
+  std::int64_t highest = kNoStep;  // highest step index of the run so far
+  friend bool operator==(const Carry&, const Carry&) = default;
+};
+
+enum class EndKind : std::uint8_t { kOpen, kClean, kFailed, kExit, kLost };
+
+/// A stretch of steps with increasing indices: from the attempt's first step or a rollback to the
+/// next rollback.
+struct Segment {
+  std::uint64_t first_row = 0;
+  std::int64_t first_index = 0;
+  std::int64_t from_index = 0;  // last step started before it (rollbacks)
+  std::int64_t begin_net = 0;
+  std::int64_t begin_wall = 0;
+};
+
+/// One attempt: its records, and what they say so far. Records are appended in order (by time;
+/// within a writer by sequence); the timeline follows the lead's. Amortised O(1) a record.
+class Attempt {
+ public:
+  /// What has been derived so far; a plain value that can be put aside and taken up again.
+  struct State {
+    // Extent. `life_wall` is the last sign of life of any writer.
+    bool begun = false;  // the lead has recorded
+    bool has_job_start = false;
+    std::int64_t lead_first_wall = 0;
+    std::int64_t any_first_wall = kNoTime;
+    std::int64_t life_wall = kNoTime;
+
+    // The end, when it was recorded.
+    bool ended = false;
+    bool end_clean = false;
+    bool end_by_exit = false;
+    bool interrupted = false;  // SIGTERM or a preemption notice
+    std::int64_t end_wall = 0;
+    std::optional<std::int64_t> exit_status;
+    std::optional<std::int64_t> exit_signal;
+
+    // Where the timeline stands.
+    std::int64_t at = 0;      // net
+    std::int64_t row_begin = 0;  // net
+    std::uint32_t code = 0;   // of the slice that is running
+    std::uint64_t rows = 0;   // made so far, waiting ones included
+    std::vector<Slice> slices;  // of the row that is running
+
+    // The running step and the last one started.
+    bool in_step = false;
+    bool step_first = false;
+    bool any_step = false;
+    bool restore_seen = false;  // a record that explains a step number going back
+    bool reinit_seen = false;
+    std::uint16_t step_thread = 0;
+    int repeats = 0;            // the last number came so many times in a row
+    std::uint64_t repeat_record = 0;  // the record of its second time
+    std::int64_t last_raw = 0;
+    std::int64_t last_index = 0;
+    std::int64_t first_index = 0;
+    std::int64_t first_step_net = 0;
+    std::int64_t first_step_wall = 0;
+    std::int64_t steps_started = 0;
+
+    struct Span {
+      std::uint64_t record = 0;  // ordinal of its begin
+      std::uint64_t seq = 0;
+      SpanKind kind = SpanKind::kNone;
+      enum class Effect : std::uint8_t { kBlocks, kLoad, kPassiveLoad, kPhase, kNone } effect;
+      NameId name = 0;
+      BucketId bucket = 0;
+      std::int64_t begin = 0;  // net
+    };
+    struct Dangling {
+      Span span;
+      std::uint64_t closed_by = 0;  // ordinal of the record that closed it provisionally
+    };
+    std::vector<Span> active;        // in order of their begins
+    std::vector<Dangling> dangling;  // closed for want of an end that may yet come
+
+    Splitter splitter;
+    Carry carry;  // offset and highest as they stand now
+
+    std::optional<std::int64_t> saved_index;  // of the last checkpoint_saved
+    std::int64_t saves = 0;
+    std::int64_t blocking_saves = 0;
+    std::int64_t save_intervals = 0;
+    std::int64_t save_interval_ns = 0;
+    std::int64_t last_save_begin = kNoTime;
+    std::int64_t max_work = 0;
+    std::int64_t heartbeats = 0;
+    std::int64_t clock_drift = 0;
+    NoteCounts notes;
+  };
+
+  /// The attempt as if it ended (or was looked at) at some instant.
+  struct Closed {
+    State state;
+    std::vector<PendingRow> tail;  // the rows after those in the store
+    bool in_flight = false;        // the tail's last row is a step that did not complete
+    EndKind kind = EndKind::kOpen;
+    std::int64_t end_wall = 0;
+    std::int64_t end_net = 0;
+    Carry carry;
+  };
+
+  explicit Attempt(RunContext* context) : context_(context) {}
+  ~Attempt() { ForgetRows(); }
+  Attempt(const Attempt&) = delete;
+  Attempt& operator=(const Attempt&) = delete;
+
+  /// Begins anew with what is in the log, led by `lead`.
+  void Rederive(WriterId lead, const Carry& carry);
+  /// Appends one record; it must not come before the last one.
+  void Append(const TimedRecord& timed);
+  /// Forgets the records from ordinal `ordinal` on and returns them.
+  std::vector<TimedRecord> TakeFrom(std::uint64_t ordinal);
+
+  const State& state() const { return state_; }
+  const RowStore& rows() const { return rows_; }
+  const std::vector<Segment>& segments() const { return segments_; }
+  const RecordLog& log() const { return log_; }
+  RecordLog& log() { return log_; }
+  WriterId lead() const { return lead_; }
+  const Carry& carry_in() const { return carry_in_; }
+  /// Changes whenever anything that was derived changes.
+  std::uint64_t version() const { return version_; }
+
+  /// `end_wall` must not lie before the last record of the lead.
+  Closed Close(EndKind kind, bool clean, std::int64_t end_wall) const;
+
+  std::size_t MemoryBytes() const { return log_.MemoryBytes() + rows_.MemoryBytes(); }
+
+ private:
+  struct Checkpoint {
+    RecordLog::Cursor cursor;  // before the record that it was taken at
+    State state;
+    std::uint64_t rows = 0;
+    std::size_t segments = 0;
+  };
+
+  void Process(const TimedRecord& timed);
+  void ProcessLead(const TimedRecord& timed);
+  void ProcessOther(const TimedRecord& timed);
+  void Recode();
+  void StepStart(const Record& record, std::int64_t net, std::int64_t wall);
+  void StepEnd(const Record& record, std::int64_t net);
+  void SpanBegin(const Record& record, std::int64_t net);
+  void SpanEnd(const Record& record, std::int64_t net);
+  void End(std::int64_t wall, bool clean, bool by_exit);
+  void CheckClock(std::int64_t host_wall, std::int64_t time);
+  void CloseRow();
+  void CloseProvisionally(std::size_t active_index);
+  bool IsEffective(const State::Span& span) const;
+  void SaveCheckpoint();
+  void Rewind(std::uint64_t record);
+  void Replay(RecordLog::Cursor cursor);
+  void ForgetRows();
+  void Commit(const Row& row, const RowMeasures& measures);
+
+  RunContext* context_;
+  WriterId lead_ = 0;
+  Carry carry_in_;
+  RecordLog log_;
+  State state_;
+  RowStore rows_;
+  std::vector<Segment> segments_;
+  std::vector<Checkpoint> checkpoints_;
+  // What later records have told about earlier ones, by the earlier ones' ordinals.
+  std::unordered_set<std::uint64_t> has_end_;
+  std::unordered_set<std::uint64_t> is_counter_;
+  std::optional<std::uint64_t> rewind_to_;
+  const RecordLog::Cursor* here_ = nullptr;  // before the record that is being processed
+  std::uint64_t version_ = 0;
+};
+
+}  // namespace headway::ledger

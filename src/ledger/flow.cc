@@ -1,0 +1,335 @@
+#include "ledger/flow.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace headway::ledger {
+namespace {
+
+// An order of writers that does not depend on when they were heard of.
+bool WriterBefore(const RunContext& context, WriterId a, WriterId b) {
+  if (a == b) return false;
+  const Writer& x = context.writers[a];
+  const Writer& y = context.writers[b];
+  return std::tie(x.rank, x.name, x.uid) < std::tie(y.rank, y.name, y.uid);
+}
+
+auto ContentOf(const Record& r) {
+  return std::tuple(r.time_ns, r.type, r.span, r.blocking, r.thread, r.name, r.a, r.b);
+}
+
+}  // namespace
+
+std::vector<TimedRecord> InOrder(std::vector<Record> records, const RunContext& context,
+                                 std::int64_t* seq_conflicts) {
+  std::stable_sort(records.begin(), records.end(), [&](const Record& a, const Record& b) {
+    if (a.writer != b.writer) return WriterBefore(context, a.writer, b.writer);
+    if (a.seq != b.seq) return a.seq < b.seq;
+    return ContentOf(a) < ContentOf(b);
+  });
+  std::vector<TimedRecord> ordered;
+  ordered.reserve(records.size());
+  for (const Record& record : records) {
+    std::int64_t time = record.time_ns;
+    if (!ordered.empty() && ordered.back().record.writer == record.writer) {
+      const TimedRecord& last = ordered.back();
+      if (last.record == record) continue;
+      if (last.record.seq == record.seq) *seq_conflicts += 1;
+      time = std::max(time, last.time);
+    }
+    ordered.push_back({record, time});
+  }
+  // Stable: equal times keep the order of writers, and of a writer's own records.
+  std::stable_sort(ordered.begin(), ordered.end(), [](const TimedRecord& a, const TimedRecord& b) {
+    return a.time < b.time;
+  });
+  return ordered;
+}
+
+void Flow::Add(const Record& record) {
+  WriterClock& clock = writers_[record.writer];
+  const std::int64_t time = clock.any ? std::max(record.time_ns, clock.last_time) : record.time_ns;
+  const bool after_own = !clock.any || record.seq > clock.last_seq;
+  const bool after_all =
+      !any_ || time > last_time_ ||
+      (time == last_time_ && !WriterBefore(*context_, record.writer, last_writer_));
+  if (dirty_ || !after_own || !after_all) {
+    staged_.push_back(record);
+    dirty_ = true;
+    return;
+  }
+  if (!clock.any) {
+    clock.any = true;
+    clock.first_time = time;
+    const WriterId lead = ChooseLead();
+    if (attempts_.empty()) {
+      lead_ = lead;
+    } else if (lead != lead_) {
+      staged_.push_back(record);  // another writer leads from the start
+      dirty_ = true;
+      clock = WriterClock();
+      return;
+    }
+  }
+  clock.last_seq = record.seq;
+  clock.last_time = time;
+  any_ = true;
+  last_time_ = time;
+  last_writer_ = record.writer;
+  Route({record, time});
+}
+
+WriterId Flow::ChooseLead() {
+  // Rank 0, else a process without a rank, else the lowest rank; a supervisor only for want of
+  // anyone else. Among equals the one that recorded first.
+  auto standing = [this](WriterId id) {
+    const Writer& writer = context_->writers[id];
+    const std::int64_t rank = writer.rank == 0 ? -2 : writer.rank;
+    return std::tuple(writer.supervisor, rank);
+  };
+  std::optional<WriterId> lead;
+  std::int64_t equals = 0;
+  for (const auto& [id, clock] : writers_) {
+    if (!clock.any) continue;
+    if (!lead || standing(id) < standing(*lead)) {
+      lead = id;
+      equals = 0;
+    } else if (standing(id) == standing(*lead)) {
+      equals += 1;
+      const auto& best = writers_.at(*lead);
+      if (clock.first_time < best.first_time ||
+          (clock.first_time == best.first_time && WriterBefore(*context_, id, *lead))) {
+        lead = id;
+      }
+    }
+  }
+  const bool trains = lead && !context_->writers[*lead].supervisor;
+  notes_[Note::kSeveralLeads] = trains && context_->writers[*lead].rank <= 0 ? equals : 0;
+  notes_[Note::kNoLead] = trains && context_->writers[*lead].rank > 0 ? 1 : 0;
+  return lead.value_or(0);
+}
+
+std::vector<TimedRecord> Flow::Records() const {
+  std::vector<TimedRecord> records;
+  auto take = [&records](const Attempt& attempt) {
+    RecordLog::Cursor cursor;
+    TimedRecord timed;
+    while (attempt.log().Next(&cursor, &timed)) records.push_back(timed);
+  };
+  for (const auto& attempt : attempts_) take(*attempt);
+  records.insert(records.end(), ahead_.begin(), ahead_.end());
+  records.insert(records.end(), undecided_.begin(), undecided_.end());
+  for (const Record& record : staged_) records.push_back({record, record.time_ns});
+  return records;
+}
+
+void Flow::Refresh() {
+  if (dirty_) Rebuild();
+  begun_elsewhere_.reset();
+  if (!ahead_.empty()) {
+    begun_elsewhere_ = std::make_unique<Attempt>(context_);
+    begun_elsewhere_->Rederive(kNoWriter, {});
+    for (const TimedRecord& timed : ahead_) begun_elsewhere_->Append(timed);
+  }
+}
+
+void Flow::Rebuild() {
+  std::vector<Record> records;
+  for (const TimedRecord& timed : Records()) records.push_back(timed.record);
+  attempts_.clear();
+  ahead_.clear();
+  undecided_.clear();
+  staged_.clear();
+  others_.clear();
+  gaps_.clear();
+  writers_.clear();
+  notes_ = NoteCounts();
+  dirty_ = any_ = false;
+  std::int64_t conflicts = 0;
+  const std::vector<TimedRecord> ordered = InOrder(std::move(records), *context_, &conflicts);
+  for (const TimedRecord& timed : ordered) {
+    WriterClock& clock = writers_[timed.record.writer];
+    if (!clock.any) clock.first_time = timed.time;
+    clock.any = true;
+    clock.last_seq = timed.record.seq;
+    clock.last_time = timed.time;
+    last_time_ = timed.time;
+    last_writer_ = timed.record.writer;
+    any_ = true;
+  }
+  lead_ = ChooseLead();
+  notes_[Note::kSeqConflict] = conflicts;
+  for (const TimedRecord& timed : ordered) Route(timed);
+}
+
+void Flow::Route(const TimedRecord& timed) {
+  if (!stream_) {
+    if (attempts_.empty()) {
+      attempts_.push_back(std::make_unique<Attempt>(context_));
+      attempts_.back()->Rederive(lead_, {});
+    }
+    attempts_.back()->Append(timed);
+  } else if (timed.record.writer == lead_) {
+    RouteLead(timed);
+  } else {
+    RouteOther(timed);
+  }
+}
+
+void Flow::Open(bool implicit) {
+  Carry carry;
+  if (!attempts_.empty()) {
+    const Attempt& last = *attempts_.back();
+    const Attempt::State& state = last.state();
+    carry = last.Close(EndKind::kLost, state.ended && state.end_clean,
+                       state.ended ? state.end_wall : state.life_wall)
+                .carry;
+  }
+  attempts_.push_back(std::make_unique<Attempt>(context_));
+  attempts_.back()->Rederive(lead_, carry);
+  if (implicit) notes_[Note::kImplicitAttempt] += 1;
+  gaps_.clear();
+  std::vector<TimedRecord> early = std::move(ahead_);
+  early.insert(early.end(), undecided_.begin(), undecided_.end());
+  std::stable_sort(early.begin(), early.end(),
+                   [](const TimedRecord& a, const TimedRecord& b) { return a.time < b.time; });
+  ahead_.clear();
+  undecided_.clear();
+  for (const TimedRecord& timed : early) {
+    others_[timed.record.writer] = {attempts_.size(), false};
+    attempts_.back()->Append(timed);
+  }
+}
+
+void Flow::RouteLead(const TimedRecord& timed) {
+  const Record& record = timed.record;
+  const std::int64_t net = context_->net.Net(timed.time);
+  std::uint64_t split = 0;
+  bool split_before = false;
+  if (attempts_.empty()) {
+    Open(false);
+  } else {
+    const Attempt::State& state = attempts_.back()->state();
+    const bool step = record.type == RecordType::kStepStart;
+    const bool span = record.type == RecordType::kSpanBegin;
+    if (record.type == RecordType::kJobStart) {
+      if (state.ended || state.has_job_start || state.any_step) Open(false);
+    } else if (state.ended) {
+      if (step || span) Open(true);
+    } else if (span && record.span == SpanKind::kAcceleratorInit && state.any_step) {
+      const bool reinit = std::any_of(
+          state.active.begin(), state.active.end(),
+          [](const auto& active) { return active.kind == SpanKind::kElasticReinit; });
+      if (!reinit) Open(true);
+    } else if (step && GoesBackAfterSilence(record, net, &split)) {
+      split_before = true;
+    }
+  }
+  if (split_before) {
+    const std::vector<TimedRecord> later = attempts_.back()->TakeFrom(split);
+    Open(true);
+    for (const TimedRecord& moved : later) {
+      if (moved.record.writer != lead_) others_[moved.record.writer] = {attempts_.size(), false};
+      attempts_.back()->Append(moved);
+    }
+  }
+  // The lead goes on in the open attempt: what was undecided belongs there.
+  for (const TimedRecord& decided : undecided_) {
+    others_[decided.record.writer] = {attempts_.size(), false};
+    NoteSign(decided, attempts_.back()->log().size());
+    attempts_.back()->Append(decided);
+  }
+  undecided_.clear();
+  NoteSign(timed, attempts_.back()->log().size());
+  if (record.type == RecordType::kSpanEnd) NoteSpanEnd(timed);
+  attempts_.back()->Append(timed);
+  if (record.type == RecordType::kStepStart) gaps_.clear();
+}
+
+void Flow::RouteOther(const TimedRecord& timed) {
+  const WriterId writer = timed.record.writer;
+  OtherRank& other = others_[writer];
+  if (attempts_.empty()) {
+    ahead_.push_back(timed);
+    return;
+  }
+  if (timed.record.type == RecordType::kJobStart && context_->writers[writer].rank == 0) {
+    const Attempt::State& state = attempts_.back()->state();
+    if (state.ended || state.has_job_start || state.any_step) {
+      lead_ = writer;  // another process of rank 0 takes over
+      RouteLead(timed);
+      return;
+    }
+  }
+  const bool undecided = std::any_of(undecided_.begin(), undecided_.end(), [&](const auto& held) {
+    return held.record.writer == writer;
+  });
+  if (undecided) {
+    undecided_.push_back(timed);
+    return;
+  }
+  if (timed.record.type == RecordType::kJobStart && !other.ahead) {
+    if (other.started_in == attempts_.size()) {
+      other.ahead = true;
+    } else {
+      undecided_.push_back(timed);
+      return;
+    }
+  }
+  if (other.ahead) {
+    ahead_.push_back(timed);
+    return;
+  }
+  NoteSign(timed, attempts_.back()->log().size());
+  attempts_.back()->Append(timed);
+}
+
+// Keeps the silences since the last step start.
+void Flow::NoteSign(const TimedRecord& timed, std::uint64_t ordinal) {
+  const std::int64_t net = context_->net.Net(timed.time);
+  if (ordinal > 0 && net > last_sign_) gaps_.push_back({last_sign_, net, ordinal});
+  last_sign_ = net;
+}
+
+// A span with both ends explains the silences inside it.
+void Flow::NoteSpanEnd(const TimedRecord& timed) {
+  if (gaps_.empty()) return;
+  const Attempt::State& state = attempts_.back()->state();
+  std::optional<std::int64_t> begin;
+  for (const auto& span : state.active) {
+    if (span.kind == timed.record.span && span.name == timed.record.name) begin = span.begin;
+  }
+  for (const auto& dangling : state.dangling) {
+    if (begin) break;
+    if (dangling.span.kind == timed.record.span && dangling.span.name == timed.record.name) {
+      begin = dangling.span.begin;
+    }
+  }
+  if (begin) std::erase_if(gaps_, [&](const Gap& gap) { return gap.from >= *begin; });
+}
+
+bool Flow::GoesBackAfterSilence(const Record& record, std::int64_t net,
+                                std::uint64_t* split) const {
+  const Attempt::State& state = attempts_.back()->state();
+  const auto index = static_cast<std::int64_t>(static_cast<std::uint64_t>(record.a) +
+                                               static_cast<std::uint64_t>(state.carry.offset));
+  if (!state.any_step || index > state.last_index) return false;
+  if (record.a <= 1 && !state.restore_seen) return false;
+  const auto baseline = state.splitter.InForce();
+  if (!baseline) return false;
+  const std::int64_t bound = StallBound(*baseline);
+  std::int64_t longest = 0;
+  for (const Gap& gap : gaps_) {
+    if (gap.to - gap.from > longest) {
+      longest = gap.to - gap.from;
+      *split = gap.record;
+    }
+  }
+  if (net - last_sign_ > longest) {
+    longest = net - last_sign_;
+    *split = attempts_.back()->log().size();
+  }
+  return longest > bound;
+}
+
+}  // namespace headway::ledger

@@ -1,0 +1,91 @@
+#include "ledger/histogram.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+#include <vector>
+
+namespace headway::ledger {
+namespace {
+
+__extension__ using Wide = __int128;
+
+}  // namespace
+
+std::int64_t Histogram::Bucket::Mean() const {
+  const Wide sum = (static_cast<Wide>(sum_high) << 64) + sum_low;
+  return static_cast<std::int64_t>(sum / count);
+}
+
+void Histogram::Change(std::int64_t value, std::int64_t sign) {
+  const auto v = static_cast<std::uint64_t>(std::max<std::int64_t>(value, 0));
+  // Page 0 holds 0..1023 exactly; page p holds [2^(p+9), 2^(p+10)) in 1024 steps... of which the
+  // upper half of the sub-buckets is used, so that one shift finds both numbers.
+  const int page = v < (1u << kSubBits) ? 0 : static_cast<int>(std::bit_width(v)) - kSubBits;
+  auto& slot = pages_[static_cast<std::size_t>(page)];
+  if (slot == nullptr) slot = std::make_unique<Page>();
+  const std::uint64_t sub =
+      page == 0 ? v : (v >> (page - 1)) - (std::uint64_t{1} << kSubBits);
+  Bucket& bucket = (*slot)[sub];
+  bucket.count += sign;
+  count_ += sign;
+  const Wide sum = ((static_cast<Wide>(bucket.sum_high) << 64) + bucket.sum_low) +
+                   static_cast<Wide>(v) * sign;
+  bucket.sum_low = static_cast<std::uint64_t>(sum);
+  bucket.sum_high = static_cast<std::int64_t>(sum >> 64);
+}
+
+template <typename Visit>
+void Histogram::ForEach(Visit&& visit) const {
+  for (const auto& page : pages_) {
+    if (page == nullptr) continue;
+    for (const Bucket& bucket : *page) {
+      if (bucket.count != 0 && !visit(bucket)) return;
+    }
+  }
+}
+
+std::int64_t Histogram::Quantile(double q) const {
+  if (count_ == 0) return 0;
+  auto rank = static_cast<std::int64_t>(q * static_cast<double>(count_));
+  if (static_cast<double>(rank) < q * static_cast<double>(count_)) rank += 1;
+  rank = std::clamp<std::int64_t>(rank, 1, count_);
+  std::int64_t seen = 0;
+  std::int64_t answer = 0;
+  ForEach([&](const Bucket& bucket) {
+    seen += bucket.count;
+    answer = bucket.Mean();
+    return seen < rank;
+  });
+  return answer;
+}
+
+std::int64_t Histogram::MedianDeviation(std::int64_t center) const {
+  std::vector<std::pair<std::int64_t, std::int64_t>> deviations;  // (deviation, count)
+  ForEach([&](const Bucket& bucket) {
+    const std::int64_t mean = bucket.Mean();
+    deviations.emplace_back(mean < center ? center - mean : mean - center, bucket.count);
+    return true;
+  });
+  std::sort(deviations.begin(), deviations.end());
+  std::int64_t seen = 0;
+  for (const auto& [deviation, count] : deviations) {
+    seen += count;
+    if (2 * seen >= count_) return deviation;
+  }
+  return 0;
+}
+
+std::int64_t Histogram::MeanUpTo(std::int64_t limit) const {
+  Wide sum = 0;
+  std::int64_t count = 0;
+  ForEach([&](const Bucket& bucket) {
+    if (bucket.Mean() > limit) return false;
+    sum += (static_cast<Wide>(bucket.sum_high) << 64) + bucket.sum_low;
+    count += bucket.count;
+    return true;
+  });
+  return count == 0 ? 0 : static_cast<std::int64_t>(sum / count);
+}
+
+}  // namespace headway::ledger

@@ -1,0 +1,308 @@
+#include "ledger/intake.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+namespace headway::ledger {
+namespace {
+
+// Differences of two times must not overflow: years 1824 to 2115.
+constexpr std::int64_t kTimeLimit = std::numeric_limits<std::int64_t>::max() / 2;
+constexpr std::int64_t kMinute = 60'000'000'000;
+
+}  // namespace
+
+WriterId Intake::AddWriter(const Writer& writer, Liveness liveness) {
+  const auto [it, added] =
+      writer_ids_.try_emplace(writer.uid, static_cast<WriterId>(context_.writers.size()));
+  if (added) {
+    context_.writers.push_back(writer);
+    liveness_.push_back(liveness);
+    flow_of_.push_back(nullptr);
+    sightings_.emplace_back();
+    group_of_.emplace_back();
+    if (writer.event_file && !writer.attempt_key.empty()) {
+      explicit_attempts_ = true;
+      regroup_ = true;
+    }
+  } else {
+    liveness_[it->second] = liveness;
+  }
+  return it->second;
+}
+
+Flow* Intake::Bind(const std::string& key, bool stream) {
+  auto& flow = flows_[key];
+  if (flow == nullptr) flow = std::make_unique<Flow>(&context_, key, stream);
+  return flow.get();
+}
+
+void Intake::Annotate(const Record& record) {
+  if (!annotated_.emplace(record.writer, record.seq).second) return;
+  annotations_.push_back(record);
+  if (record.type == RecordType::kQuery) {
+    latest_query_ = std::max(latest_query_.value_or(record.time_ns), record.time_ns);
+  } else if (record.type == RecordType::kNote) {
+    Note note = Note::kBadLine;
+    if (ParseNote(context_.names.Text(record.name), &note)) notes_[note] += record.a;
+  } else {
+    const std::int64_t to = record.b == kNoTime ? kTimeLimit : record.b;
+    const NetTime before = context_.net;
+    context_.net.Exclude(std::clamp(record.a, -kTimeLimit, kTimeLimit),
+                         std::clamp(to, -kTimeLimit, kTimeLimit));
+    if (context_.net == before) return;
+    for (auto& [key, flow] : flows_) flow->Invalidate();
+  }
+}
+
+void Intake::Add(Record record) {
+  if (record.time_ns > kTimeLimit || record.time_ns < -kTimeLimit) {
+    record.time_ns = std::clamp(record.time_ns, -kTimeLimit, kTimeLimit);
+    notes_[Note::kTimeRange] += 1;
+  }
+  switch (record.type) {
+    case RecordType::kExclude:
+    case RecordType::kQuery:
+    case RecordType::kNote: Annotate(record); return;
+    case RecordType::kMetric:
+    case RecordType::kConfig:
+    case RecordType::kStderrTail:
+      // To the ledger these are signs of life and nothing else.
+      record.a = record.b = 0;
+      record.name = 0;
+      break;
+    default: break;
+  }
+  last_time_ = std::max(last_time_.value_or(record.time_ns), record.time_ns);
+  Flow*& flow = flow_of_[record.writer];
+  const Writer& writer = context_.writers[record.writer];
+  if (flow == nullptr) {
+    if (!writer.attempt_key.empty()) {
+      flow = Bind("key/" + writer.attempt_key, false);
+    } else {
+      group_of_[record.writer] = "writer/" + writer.uid;
+      flow = Bind(group_of_[record.writer], writer.event_file);
+      regroup_ = true;
+    }
+  }
+  if (writer.attempt_key.empty()) Observe(record);
+  flow->Add(record);
+}
+
+void Intake::Observe(const Record& record) {
+  Sighting& sighting = sightings_[record.writer];
+  if (!sighting.any || record.time_ns < sighting.first_time) sighting.first_time = record.time_ns;
+  if (!sighting.any || record.time_ns > sighting.last_time) sighting.last_time = record.time_ns;
+  sighting.any = true;
+  if (record.type == RecordType::kStepStart) {
+    if (!sighting.any_step || record.time_ns < sighting.first_step_time) {
+      sighting.first_step_time = record.time_ns;
+      sighting.first_step = record.a;
+    }
+    sighting.highest_step =
+        sighting.any_step ? std::max(sighting.highest_step, record.a) : record.a;
+    sighting.any_step = true;
+  }
+  // A second keyless writer may turn out to be a part of the first one's attempt at any record.
+  regroup_ |= flows_.size() > 1;
+}
+
+bool Intake::Leads(WriterId id) const {
+  const Writer& writer = context_.writers[id];
+  return writer.rank <= 0 && !writer.supervisor;
+}
+
+bool Intake::SameAttempt(const Sighting& earlier, const Sighting& later) const {
+  if (later.any_step && earlier.last_time > later.first_step_time) return true;
+  if (later.first_time - earlier.first_time > kMinute) return false;
+  if (earlier.last_time < later.first_time) return false;  // it had stopped by then
+  // A writer without a step is behind nobody and ahead of nobody.
+  if (!earlier.any_step || !later.any_step) return true;
+  return earlier.highest_step <= later.first_step && later.highest_step <= earlier.first_step;
+}
+
+std::vector<std::string> Intake::Group() const {
+  std::vector<std::string> groups(context_.writers.size());
+  std::vector<WriterId> leaders;
+  std::vector<WriterId> followers;
+  for (WriterId id = 0; id < context_.writers.size(); ++id) {
+    if (!context_.writers[id].attempt_key.empty() || !sightings_[id].any) continue;
+    (Leads(id) ? leaders : followers).push_back(id);
+  }
+  auto earlier = [this](WriterId a, WriterId b) {
+    return std::tie(sightings_[a].first_time, context_.writers[a].name, context_.writers[a].uid) <
+           std::tie(sightings_[b].first_time, context_.writers[b].name, context_.writers[b].uid);
+  };
+  std::sort(leaders.begin(), leaders.end(), earlier);
+  std::vector<WriterId> root(context_.writers.size());  // of an un-ranked writer's group
+  for (WriterId id = 0; id < root.size(); ++id) root[id] = id;
+  auto find = [&root](WriterId id) {
+    while (root[id] != id) id = root[id];
+    return id;
+  };
+  std::optional<WriterId> rank_zero_lines;
+  for (std::size_t i = 0; i < leaders.size(); ++i) {
+    const WriterId id = leaders[i];
+    const Writer& writer = context_.writers[id];
+    if (writer.rank == 0) {
+      // Lines of rank 0 are one stream; journals of rank 0 follow each other.
+      if (writer.event_file) {
+        if (!rank_zero_lines) rank_zero_lines = id;
+        root[id] = *rank_zero_lines;
+      }
+      continue;
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      const WriterId other = leaders[j];
+      if (context_.writers[other].rank == 0) continue;
+      if (context_.writers[other].event_file != writer.event_file) continue;
+      if (!SameAttempt(sightings_[other], sightings_[id])) continue;
+      const WriterId a = find(other);
+      const WriterId b = find(id);
+      if (a != b) earlier(a, b) ? root[b] = a : root[a] = b;
+    }
+  }
+  for (const WriterId id : leaders) groups[id] = "writer/" + context_.writers[find(id)].uid;
+  for (const WriterId id : followers) {
+    // The leaders' group that began last before it, else the first one.
+    std::optional<WriterId> lead;
+    for (const WriterId candidate : leaders) {
+      if (lead && sightings_[candidate].first_time > sightings_[id].first_time) break;
+      lead = candidate;
+    }
+    groups[id] = lead ? groups[*lead] : "followers";
+  }
+  return groups;
+}
+
+void Intake::Place(const Record& record, const std::string& key) {
+  const Writer& writer = context_.writers[record.writer];
+  flow_of_[record.writer] = Bind(key, writer.attempt_key.empty() && writer.event_file);
+  flow_of_[record.writer]->Add(record);
+}
+
+void Intake::Rebuild(const std::vector<std::string>& groups) {
+  std::vector<Record> records;
+  for (const TimedRecord& timed : Records()) records.push_back(timed.record);
+  kept_.clear();
+  ordered_.clear();
+  flows_.clear();
+  floating_.clear();
+  std::fill(flow_of_.begin(), flow_of_.end(), nullptr);
+  group_of_ = groups;
+  std::int64_t conflicts = 0;  // counted again by the flows
+  const std::vector<TimedRecord> ordered = InOrder(std::move(records), context_, &conflicts);
+  std::map<std::int64_t, std::string> starts;  // of explicit attempts
+  for (const TimedRecord& timed : ordered) {
+    const Writer& writer = context_.writers[timed.record.writer];
+    if (writer.attempt_key.empty()) {
+      if (explicit_attempts_ && writer.event_file) {
+        floating_.push_back(timed.record);
+      } else {
+        Place(timed.record, groups[timed.record.writer]);
+      }
+      continue;
+    }
+    const std::string key = "key/" + writer.attempt_key;
+    if (writer.event_file && !flows_.contains(key)) starts.try_emplace(timed.time, key);
+    Place(timed.record, key);
+  }
+  // A line without an attempt belongs to the one that opened last before it.
+  for (const Record& record : floating_) {
+    auto next = starts.upper_bound(record.time_ns);
+    if (next != starts.begin()) --next;
+    if (next == starts.end()) {
+      Place(record, groups[record.writer]);
+    } else {
+      Place(record, next->second);
+    }
+  }
+}
+
+void Intake::Refresh() {
+  if (regroup_) {
+    regroup_ = false;
+    const std::vector<std::string> groups = Group();
+    const bool keyless_lines = std::any_of(
+        context_.writers.begin(), context_.writers.end(),
+        [](const Writer& writer) { return writer.event_file && writer.attempt_key.empty(); });
+    if (groups != group_of_ || (explicit_attempts_ && keyless_lines)) Rebuild(groups);
+  }
+  for (auto& [key, flow] : flows_) flow->Refresh();
+  OrderAttempts();
+}
+
+void Intake::OrderAttempts() {
+  struct Entry {
+    std::int64_t begin;
+    const std::string* key;
+    std::size_t number;
+    Attempt* attempt;
+  };
+  std::vector<Entry> entries;
+  auto begin_of = [](const Attempt& attempt) {
+    const Attempt::State& s = attempt.state();
+    return s.begun && s.has_job_start ? s.lead_first_wall : s.any_first_wall;
+  };
+  for (auto& [key, flow] : flows_) {
+    std::size_t number = 0;
+    for (const auto& attempt : flow->attempts()) {
+      entries.push_back({begin_of(*attempt), &key, number++, attempt.get()});
+    }
+    if (flow->begun_elsewhere() != nullptr) {
+      auto* attempt = const_cast<Attempt*>(flow->begun_elsewhere());
+      entries.push_back({begin_of(*attempt), &key, number, attempt});
+    }
+  }
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::tie(a.begin, *a.key, a.number) < std::tie(b.begin, *b.key, b.number);
+  });
+  ordered_.clear();
+  std::map<const Attempt*, Kept> kept;
+  Carry carry;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    Attempt* attempt = entries[i].attempt;
+    if (!(attempt->carry_in() == carry)) attempt->Rederive(attempt->lead(), carry);
+    ordered_.push_back(attempt);
+    if (i + 1 == entries.size()) break;
+    const Attempt::State& s = attempt->state();
+    const EndKind kind = !s.ended         ? EndKind::kLost
+                         : s.end_clean    ? EndKind::kClean
+                         : s.end_by_exit  ? EndKind::kExit
+                                          : EndKind::kFailed;
+    const std::int64_t end_wall = s.ended ? s.end_wall : s.life_wall;
+    const auto found = kept_.find(attempt);
+    if (found != kept_.end() && found->second.version == attempt->version()) {
+      kept[attempt] = std::move(found->second);
+    } else {
+      kept[attempt] = {attempt->version(), kind, end_wall,
+                       attempt->Close(kind, s.ended && s.end_clean, end_wall)};
+    }
+    carry = kept[attempt].closed.carry;
+  }
+  kept_ = std::move(kept);
+}
+
+NoteCounts Intake::Notes() const {
+  NoteCounts notes = notes_;
+  for (const auto& [key, flow] : flows_) notes.Add(flow->notes());
+  return notes;
+}
+
+std::vector<TimedRecord> Intake::Records() const {
+  std::vector<TimedRecord> records;
+  for (const auto& [key, flow] : flows_) {
+    const std::vector<TimedRecord> more = flow->Records();
+    records.insert(records.end(), more.begin(), more.end());
+  }
+  return records;
+}
+
+std::size_t Intake::MemoryBytes() const {
+  std::size_t bytes = sizeof(*this);
+  for (const Attempt* attempt : ordered_) bytes += attempt->MemoryBytes();
+  return bytes;
+}
+
+}  // namespace headway::ledger

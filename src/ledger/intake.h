@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ledger/flow.h"
+
+namespace headway::ledger {
+
+/// Takes records as they come, finds out which of them make up an attempt, and keeps the attempts.
+///
+/// Identity comes first: writers with the same attempt key are one attempt. Without a key it is
+/// told from the records: un-ranked processes that record at the same time are one attempt, the
+/// others follow each other.
+class Intake {
+ public:
+  Intake() = default;
+  Intake(const Intake&) = delete;
+  Intake& operator=(const Intake&) = delete;
+
+  WriterId AddWriter(const Writer& writer, Liveness liveness);
+  void Add(Record record);
+  /// Brings everything up to date.
+  void Refresh();
+
+  RunContext& context() { return context_; }
+  const RunContext& context() const { return context_; }
+  /// All attempts in the order of their starts; valid until the next Add.
+  const std::vector<const Attempt*>& attempts() const { return ordered_; }
+  Liveness liveness(WriterId writer) const { return liveness_[writer]; }
+  void SetLiveness(WriterId writer, Liveness liveness) { liveness_[writer] = liveness; }
+
+  /// Everything that is no attempt's: excludes, queries, notes of importers.
+  const std::vector<Record>& annotations() const { return annotations_; }
+  std::optional<std::int64_t> latest_query() const { return latest_query_; }
+  /// The last record's time, annotations left out.
+  std::optional<std::int64_t> last_time() const { return last_time_; }
+  /// Notes of flows and importers.
+  NoteCounts Notes() const;
+  /// Every record that belongs to an attempt.
+  std::vector<TimedRecord> Records() const;
+  std::size_t MemoryBytes() const;
+
+  /// The closed form of an attempt that does not change any more, kept between reports.
+  struct Kept {
+    std::uint64_t version = 0;
+    EndKind kind = EndKind::kOpen;
+    std::int64_t end_wall = 0;
+    Attempt::Closed closed;
+  };
+  std::map<const Attempt*, Kept>& kept() { return kept_; }
+
+ private:
+  /// What is known of a writer without an attempt key, to tell restarts from parallel processes.
+  struct Sighting {
+    bool any = false, any_step = false, ended = false;
+    std::int64_t first_time = 0, last_time = 0;
+    std::int64_t first_step_time = 0, first_step = 0, highest_step = 0;
+  };
+
+  Flow* Bind(const std::string& key, bool stream);
+  void Annotate(const Record& record);
+  void Observe(const Record& record);
+  bool SameAttempt(const Sighting& earlier, const Sighting& later) const;
+  /// The flow each keyless writer belongs to, by what is known now.
+  std::vector<std::string> Group() const;
+  bool Leads(WriterId writer) const;
+  void Rebuild(const std::vector<std::string>& groups);
+  void Place(const Record& record, const std::string& key);
+  void OrderAttempts();
+
+  RunContext context_;
+  std::map<std::string, WriterId> writer_ids_;
+  std::vector<Liveness> liveness_;
+  std::map<std::string, std::unique_ptr<Flow>> flows_;
+  std::vector<Flow*> flow_of_;         // [num_writers], null: not bound
+  std::vector<Sighting> sightings_;    // [num_writers], of keyless writers
+  std::vector<std::string> group_of_;  // [num_writers], of keyless writers
+  std::vector<Record> floating_;       // lines without an attempt beside lines with one
+  bool regroup_ = false;
+  bool explicit_attempts_ = false;     // some event-file writer has an attempt key
+  std::vector<Record> annotations_;
+  std::set<std::pair<WriterId, std::uint64_t>> annotated_;
+  NoteCounts notes_;
+  std::optional<std::int64_t> latest_query_;
+  std::optional<std::int64_t> last_time_;
+  std::vector<const Attempt*> ordered_;
+  std::map<const Attempt*, Kept> kept_;
+};
+
+}  // namespace headway::ledger

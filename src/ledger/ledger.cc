@@ -1,0 +1,198 @@
+#include "ledger/ledger.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "ledger/intake.h"
+#include "ledger/run_view.h"
+#include "ledger/snapshot.h"
+
+namespace headway::ledger {
+
+struct Ledger::Impl {
+  Intake intake;
+  bool supervised = false;
+
+  std::int64_t AsOf(const Query& query) const;
+  bool KnowsMoreThan(std::int64_t as_of) const;
+  std::unique_ptr<Impl> At(std::int64_t as_of) const;
+  template <typename Ask>
+  auto Look(const Query& query, Ask&& ask);
+};
+
+namespace {
+
+// A window of wall time in net time; the whole run without one.
+std::pair<std::int64_t, std::int64_t> NetWindow(const Query& query, const RunView& view,
+                                                const NetTime& net) {
+  if (!query.window) return {view.begin(), view.end()};
+  return {net.Net(query.window->first), net.Net(query.window->second)};
+}
+
+}  // namespace
+
+std::int64_t Ledger::Impl::AsOf(const Query& query) const {
+  if (query.as_of) return *query.as_of;
+  if (intake.latest_query()) return *intake.latest_query();
+  const std::int64_t last = intake.last_time().value_or(0);
+  if (!query.now) return last;
+  bool live = supervised;
+  for (WriterId id = 0; id < intake.context().writers.size(); ++id) {
+    live |= intake.liveness(id) == Liveness::kAlive;
+  }
+  return live ? std::max(last, *query.now) : last;
+}
+
+bool Ledger::Impl::KnowsMoreThan(std::int64_t as_of) const {
+  if (intake.last_time().value_or(as_of) > as_of) return true;
+  return std::any_of(intake.annotations().begin(), intake.annotations().end(),
+                     [as_of](const Record& record) {
+                       return record.type == RecordType::kExclude && record.time_ns > as_of;
+                     });
+}
+
+// What was known at `as_of`. A writer that recorded later was alive then.
+std::unique_ptr<Ledger::Impl> Ledger::Impl::At(std::int64_t as_of) const {
+  auto past = std::make_unique<Impl>();
+  const RunContext& context = intake.context();
+  for (std::size_t name = 0; name < context.names.size(); ++name) {
+    past->intake.context().names.Intern(context.names.Text(static_cast<NameId>(name)));
+  }
+  for (WriterId id = 0; id < context.writers.size(); ++id) {
+    past->intake.AddWriter(context.writers[id], intake.liveness(id));
+  }
+  for (const Record& record : intake.annotations()) {
+    const bool note = record.type == RecordType::kNote;
+    if (note || record.time_ns <= as_of) past->intake.Add(record);
+  }
+  bool more = false;
+  for (const TimedRecord& timed : intake.Records()) {
+    if (timed.time <= as_of) {
+      past->intake.Add(timed.record);
+    } else {
+      more = true;
+      if (intake.liveness(timed.record.writer) == Liveness::kDead) {
+        past->intake.SetLiveness(timed.record.writer, Liveness::kAlive);
+      }
+    }
+  }
+  past->supervised = supervised && !more;
+  return past;
+}
+
+template <typename Ask>
+auto Ledger::Impl::Look(const Query& query, Ask&& ask) {
+  intake.Refresh();
+  const std::int64_t as_of = AsOf(query);
+  const bool chosen = query.as_of || intake.latest_query();
+  if (chosen && KnowsMoreThan(as_of)) {
+    const std::unique_ptr<Impl> past = At(as_of);
+    past->intake.Refresh();
+    const RunView view(&past->intake, as_of, past->supervised);
+    return ask(view, past->intake.context().net);
+  }
+  const RunView view(&intake, as_of, supervised);
+  return ask(view, intake.context().net);
+}
+
+Ledger::Ledger() : impl_(std::make_unique<Impl>()) {}
+Ledger::~Ledger() = default;
+Ledger::Ledger(Ledger&&) noexcept = default;
+Ledger& Ledger::operator=(Ledger&&) noexcept = default;
+
+WriterId Ledger::AddWriter(const Writer& writer, Liveness liveness) {
+  return impl_->intake.AddWriter(writer, liveness);
+}
+
+void Ledger::SetLiveness(WriterId writer, Liveness liveness) {
+  impl_->intake.SetLiveness(writer, liveness);
+}
+
+void Ledger::SetSupervised(bool supervised) { impl_->supervised = supervised; }
+
+NameId Ledger::InternName(std::string_view text) {
+  return impl_->intake.context().names.Intern(text);
+}
+
+void Ledger::Add(const Record& record) { impl_->intake.Add(record); }
+
+void Ledger::Add(std::span<const Record> records) {
+  for (const Record& record : records) impl_->intake.Add(record);
+}
+
+void Ledger::Add(const RunRecords& run) {
+  std::vector<WriterId> writers;
+  for (std::size_t i = 0; i < run.writers.size(); ++i) {
+    writers.push_back(AddWriter(
+        run.writers[i], i < run.liveness.size() ? run.liveness[i] : Liveness::kUnknown));
+  }
+  std::vector<NameId> names;
+  for (std::size_t i = 0; i < run.names.size(); ++i) {
+    names.push_back(InternName(run.names.Text(static_cast<NameId>(i))));
+  }
+  for (Record record : run.records) {
+    record.writer = writers[record.writer];
+    record.name = names[record.name];
+    Add(record);
+  }
+}
+
+Report Ledger::MakeReport(const Query& query) {
+  return impl_->Look(query, [&query](const RunView& view, const NetTime& net) {
+    Report report;
+    const auto [from, to] = NetWindow(query, view, net);
+    view.Account(from, to, &report);
+    view.Describe(&report);
+    if (report.start) {
+      std::int64_t begin = *report.start;
+      std::int64_t end = *report.end;
+      if (query.window) {
+        begin = std::max(begin, query.window->first);
+        end = std::min(end, query.window->second);
+      }
+      report.excluded_ns = std::max<std::int64_t>(0, end - begin) - report.elapsed_ns;
+    }
+    return report;
+  });
+}
+
+std::vector<TimelineInterval> Ledger::Timeline(const Query& query) {
+  return impl_->Look(query, [&query](const RunView& view, const NetTime& net) {
+    const auto [from, to] = NetWindow(query, view, net);
+    return view.Timeline(from, to);
+  });
+}
+
+std::vector<StepSummary> Ledger::Steps(const Query& query) {
+  return impl_->Look(query, [&query](const RunView& view, const NetTime& net) {
+    const auto [from, to] = NetWindow(query, view, net);
+    return view.Steps(from, to);
+  });
+}
+
+std::string Ledger::Snapshot() const {
+  SnapshotData data;
+  const Intake& intake = impl_->intake;
+  data.supervised = impl_->supervised;
+  data.run.names = intake.context().names;
+  data.run.writers = intake.context().writers;
+  for (WriterId id = 0; id < data.run.writers.size(); ++id) {
+    data.run.liveness.push_back(intake.liveness(id));
+  }
+  data.run.records = intake.annotations();
+  for (const TimedRecord& timed : intake.Records()) data.run.records.push_back(timed.record);
+  return EncodeSnapshot(data);
+}
+
+Result<Ledger> Ledger::Restore(std::string_view snapshot) {
+  Result<SnapshotData> data = DecodeSnapshot(snapshot);
+  if (!data.ok()) return data.status();
+  Ledger ledger;
+  ledger.SetSupervised(data->supervised);
+  ledger.Add(data->run);
+  return ledger;
+}
+
+std::size_t Ledger::MemoryBytes() const { return impl_->intake.MemoryBytes(); }
+
+}  // namespace headway::ledger

@@ -1,0 +1,89 @@
+#include "ledger/net_time.h"
+
+#include <algorithm>
+
+namespace headway::ledger {
+
+void NetTime::Exclude(std::int64_t from, std::int64_t to) {
+  if (from >= to) return;
+  std::vector<Gap> merged;
+  Gap added{from, to, 0};
+  bool placed = false;
+  for (const Gap& gap : gaps_) {
+    if (gap.to < added.from) {
+      merged.push_back(gap);
+    } else if (added.to < gap.from) {
+      if (!placed) merged.push_back(added);
+      placed = true;
+      merged.push_back(gap);
+    } else {
+      added.from = std::min(added.from, gap.from);
+      added.to = std::max(added.to, gap.to);
+    }
+  }
+  if (!placed) merged.push_back(added);
+  std::int64_t before = 0;
+  for (Gap& gap : merged) {
+    gap.before = before;
+    before += gap.to - gap.from;
+  }
+  gaps_ = std::move(merged);
+}
+
+std::int64_t NetTime::Net(std::int64_t wall) const {
+  if (gaps_.empty()) return wall;
+  // The last gap that begins before `wall`.
+  auto next = std::partition_point(gaps_.begin(), gaps_.end(),
+                                   [&](const Gap& gap) { return gap.from < wall; });
+  if (next == gaps_.begin()) return wall;
+  const Gap& gap = *(next - 1);
+  return wall - gap.before - (std::min(wall, gap.to) - gap.from);
+}
+
+std::int64_t NetTime::WallEnd(std::int64_t net) const {
+  // A gap lies before the answer when its own net position is below `net`.
+  auto next = std::partition_point(gaps_.begin(), gaps_.end(),
+                                   [&](const Gap& gap) { return gap.from - gap.before < net; });
+  if (next == gaps_.begin()) return net;
+  const Gap& gap = *(next - 1);
+  return net + gap.before + (gap.to - gap.from);
+}
+
+std::int64_t NetTime::WallBegin(std::int64_t net) const {
+  auto next = std::partition_point(gaps_.begin(), gaps_.end(),
+                                   [&](const Gap& gap) { return gap.from - gap.before <= net; });
+  if (next == gaps_.begin()) return net;
+  const Gap& gap = *(next - 1);
+  return net + gap.before + (gap.to - gap.from);
+}
+
+bool NetTime::Excluded(std::int64_t wall) const {
+  auto next = std::partition_point(gaps_.begin(), gaps_.end(),
+                                   [&](const Gap& gap) { return gap.from <= wall; });
+  return next != gaps_.begin() && wall < (next - 1)->to;
+}
+
+std::vector<WallInterval> NetTime::Wall(std::int64_t begin, std::int64_t end) const {
+  std::vector<WallInterval> pieces;
+  if (begin >= end) return pieces;
+  std::int64_t at = WallBegin(begin);
+  const std::int64_t last = WallEnd(end);
+  for (const Gap& gap : gaps_) {
+    if (gap.from <= at) continue;
+    if (gap.from >= last) break;
+    pieces.push_back({at, gap.from});
+    at = gap.to;
+  }
+  pieces.push_back({at, last});
+  return pieces;
+}
+
+bool operator==(const NetTime& a, const NetTime& b) {
+  return a.gaps_.size() == b.gaps_.size() &&
+         std::equal(a.gaps_.begin(), a.gaps_.end(), b.gaps_.begin(),
+                    [](const NetTime::Gap& x, const NetTime::Gap& y) {
+                      return x.from == y.from && x.to == y.to;
+                    });
+}
+
+}  // namespace headway::ledger

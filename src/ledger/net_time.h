@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+/// Net time: wall time with the user's exclusions taken out.
+///
+/// Excluded time leaves a run before anything else is computed, so the whole ledger works on net
+/// time and maps back to wall time only for people. Net(t) = t minus the excluded time before t;
+/// it never decreases, so it keeps the order of records. Pure value, no thread rule.
+
+namespace headway::ledger {
+
+struct WallInterval {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;  // half-open
+};
+
+class NetTime {
+ public:
+  /// Adds [from, to); empty and inverted intervals change nothing.
+  void Exclude(std::int64_t from, std::int64_t to);
+  void Clear() { gaps_.clear(); }
+  bool empty() const { return gaps_.empty(); }
+
+  std::int64_t Net(std::int64_t wall) const;
+  /// The earliest wall time with that net time (the end of an interval).
+  std::int64_t WallEnd(std::int64_t net) const;
+  /// The latest wall time with that net time (the begin of an interval).
+  std::int64_t WallBegin(std::int64_t net) const;
+  /// Whether `wall` lies in an exclusion: `from` inclusive, `to` exclusive.
+  bool Excluded(std::int64_t wall) const;
+
+  /// The wall intervals that make up the net interval [begin, end), in order.
+  std::vector<WallInterval> Wall(std::int64_t begin, std::int64_t end) const;
+
+  friend bool operator==(const NetTime&, const NetTime&);
+
+ private:
+  struct Gap {
+    std::int64_t from = 0;
+    std::int64_t to = 0;
+    std::int64_t before = 0;  // excluded time before `from`
+  };
+  std::vector<Gap> gaps_;  // disjoint, sorted, not touching
+};
+
+}  // namespace headway::ledger

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace headway::ledger {
+
+/// Everything the ledger may have had to guess or mend. The one list of note codes.
+enum class Note : std::uint8_t {
+  kClockStep,
+  kOutOfOrder,
+  kSeqConflict,
+  kImplicitAttempt,
+  kAfterEnd,
+  kNoJobStart,
+  kSeveralLeads,
+  kNoLead,
+  kClockOverlap,
+  kPresumedLost,
+  kSpanUnclosed,
+  kSpanUnopened,
+  kNoBaseline,
+  kWeakBaseline,
+  kBaselineShift,
+  kInputBound,
+  kStepGap,
+  kStepReset,
+  kNoSteps,
+  kTimeRange,
+  kDroppedRecords,
+  kTornTail,
+  kBadLine,
+  kUnknownType,
+  kRunNameReused,
+  kJournalDamage,
+  kJournalHole,
+};
+inline constexpr int kNoteCount = 27;
+
+/// `snake_case` code, e.g. "clock_step".
+std::string_view NoteCode(Note note);
+bool ParseNote(std::string_view code, Note* note);
+/// One sentence for people about `count` occurrences; `amount_ns` where the note has one.
+std::string NoteMessage(Note note, std::int64_t count, std::int64_t amount_ns);
+
+/// How often each note applies.
+struct NoteCounts {
+  std::array<std::int64_t, kNoteCount> count{};
+  std::int64_t& operator[](Note note) { return count[static_cast<std::size_t>(note)]; }
+  std::int64_t operator[](Note note) const { return count[static_cast<std::size_t>(note)]; }
+  void Add(const NoteCounts& other) {
+    for (std::size_t i = 0; i < count.size(); ++i) count[i] += other.count[i];
+  }
+};
+
+}  // namespace headway::ledger

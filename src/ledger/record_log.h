@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "model/record.h"
+
+namespace headway::ledger {
+
+/// A record together with the time the ledger takes it at: its own, or its predecessor's when it
+/// was stamped earlier than that.
+struct TimedRecord {
+  Record record;
+  std::int64_t time = 0;
+  bool clamped() const { return time != record.time_ns; }
+};
+
+/// Append-only list of records in a few bytes each (about 7 for a step).
+///
+/// The one truth the ledger re-derives from when a late record arrives. Cost: Append and Next
+/// about 5 ns. Not thread-safe.
+class RecordLog {
+ public:
+  /// A place between two records; also the decoder's state there.
+  struct Cursor {
+    std::uint32_t chunk = 0;
+    std::uint32_t offset = 0;
+    std::uint64_t ordinal = 0;  // records before this place
+    Record last;                // the record before this place
+    std::int64_t last_time = 0;
+  };
+
+  RecordLog() = default;
+  RecordLog(const RecordLog&) = delete;
+  RecordLog& operator=(const RecordLog&) = delete;
+  RecordLog(RecordLog&&) = default;
+  RecordLog& operator=(RecordLog&&) = default;
+
+  void Append(const TimedRecord& timed);
+  std::uint64_t size() const { return end_.ordinal; }
+  const Cursor& end() const { return end_; }
+
+  /// Reads the record at `cursor` and moves it on. Returns false at the end.
+  bool Next(Cursor* cursor, TimedRecord* timed) const;
+
+  /// Forgets every record at and after `cursor`.
+  void Truncate(const Cursor& cursor);
+  void Clear() { Truncate(Cursor{}); }
+
+  std::size_t MemoryBytes() const { return chunks_.size() * kChunkBytes; }
+
+ private:
+  static constexpr std::size_t kChunkBytes = 64 * 1024;
+  static constexpr std::size_t kRecordBytesMax = 96;
+
+  struct Chunk {
+    std::uint32_t used = 0;
+    std::unique_ptr<std::uint8_t[]> bytes;
+  };
+  std::vector<Chunk> chunks_;
+  Cursor end_;
+};
+
+}  // namespace headway::ledger

@@ -1,0 +1,99 @@
+#include "ledger/row.h"
+
+#include <algorithm>
+
+namespace headway::ledger {
+namespace {
+
+bool IsLoading(std::uint32_t code) {
+  return PassiveLoad(code) || KindOf(code) == SliceKind::kWorkLoad ||
+         (KindOf(code) == SliceKind::kFixed && BucketIn(code) == BucketOf(Category::kDataLoading));
+}
+
+// Loading that runs beside something else: never an instant that is itself data_loading.
+bool IsOverlapped(std::uint32_t code) {
+  if (KindOf(code) == SliceKind::kFixed) {
+    return PassiveLoad(code) && BucketIn(code) != BucketOf(Category::kDataLoading);
+  }
+  return PassiveLoad(code) || KindOf(code) == SliceKind::kWorkLoad;
+}
+
+}  // namespace
+
+RowMeasures Measure(std::span<const Slice> slices) {
+  RowMeasures measures;
+  for (const Slice& slice : slices) {
+    if (IsWork(slice.code)) {
+      measures.work += slice.ns;
+      if (KindOf(slice.code) == SliceKind::kWorkLoad) measures.load_in_work += slice.ns;
+    }
+    if (IsLoading(slice.code)) measures.load_total += slice.ns;
+  }
+  return measures;
+}
+
+void AddRow(const Row& row, std::int64_t from, std::int64_t to, Sums* sums) {
+  const std::int64_t end = row.end();
+  if (from <= row.begin && to >= end) {
+    AddRow(row, sums);
+    return;
+  }
+  std::int64_t at = row.begin;
+  for (const Slice& slice : row.slices) {
+    if (IsOverlapped(slice.code)) {
+      sums->overlapped +=
+          std::max<std::int64_t>(0, std::min(to, at + slice.ns) - std::max(from, at));
+    }
+    at += slice.ns;
+  }
+  ForEachPiece(row, [&](const Piece& piece) {
+    const std::int64_t ns = std::min(to, piece.end) - std::max(from, piece.begin);
+    if (ns <= 0) return;
+    sums->Add(piece.bucket, ns);
+    if (piece.loading_taken) sums->overlapped -= ns;
+    if (piece.retainable && !row.is_step) sums->outside += ns;
+  });
+  if (row.begin >= from && row.begin < to) {
+    sums->slow += row.slow;
+    if (row.is_step && row.complete) sums->steps += 1;
+  }
+}
+
+void AddRow(const Row& row, Sums* sums) {
+  std::int64_t work = 0;
+  bool labels = false;
+  for (const Slice& slice : row.slices) {
+    const std::uint32_t code = slice.code;
+    if (IsWork(code)) {
+      work += slice.ns;
+      labels |= BucketIn(code) != 0;
+    } else {
+      sums->Add(BucketIn(code), slice.ns);
+      if (KindOf(code) == SliceKind::kRetainable) sums->outside += slice.ns;
+    }
+    if (IsOverlapped(code)) sums->overlapped += slice.ns;
+  }
+  sums->overlapped -= row.loading;
+  if (labels) {
+    ForEachPiece(row, [&](const Piece& piece) {
+      if (piece.retainable) sums->Add(piece.bucket, piece.end - piece.begin);
+    });
+  } else {
+    sums->Add(BucketOf(Category::kProductive), work - row.loading - row.extra);
+  }
+  if (row.loading != 0) sums->Add(BucketOf(Category::kDataLoading), row.loading);
+  switch (row.extra_kind) {
+    case Row::Extra::kNone: break;
+    case Row::Extra::kStartup:
+      sums->Add(BucketOf(Category::kProgramStartup), row.extra);
+      break;
+    case Row::Extra::kStall: sums->Add(BucketOf(Category::kStepStall), row.extra); break;
+    case Row::Extra::kRecovery:
+      sums->Add(BucketOf(Category::kInfrastructureRecovery), row.extra);
+      break;
+  }
+  sums->slow += row.slow;
+  if (row.is_step && row.complete) sums->steps += 1;
+}
+
+}  // namespace headway::ledger

@@ -1,0 +1,138 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "ledger/bucket.h"
+
+namespace headway::ledger {
+
+/// What the machine saw in a stretch of an attempt: what was active, and for how long.
+///
+/// `code` packs the kind (2 bits), whether loading that never takes time was active (1 bit) and a
+/// bucket: the blocking span's, or the productive phase's that names productive time.
+struct Slice {
+  std::uint32_t code = 0;
+  std::int64_t ns = 0;
+};
+
+enum class SliceKind : std::uint32_t {
+  kWork = 0,       // inside a step, nothing blocks
+  kWorkLoad = 1,   // the same, while overlappable loading is active
+  kFixed = 2,      // belongs to its bucket whatever happens later
+  kRetainable = 3, // a productive phase outside of steps: can be wasted later
+};
+
+inline constexpr std::uint32_t SliceCode(SliceKind kind, bool passive_load, BucketId bucket) {
+  return static_cast<std::uint32_t>(kind) | (passive_load ? 4u : 0u) | bucket << 3;
+}
+inline SliceKind KindOf(std::uint32_t code) { return static_cast<SliceKind>(code & 3u); }
+inline bool PassiveLoad(std::uint32_t code) { return (code & 4u) != 0; }
+inline BucketId BucketIn(std::uint32_t code) { return code >> 3; }
+inline bool IsWork(std::uint32_t code) { return (code & 2u) == 0; }
+
+/// One stretch of an attempt: a step interval, or the time between two of them. Rows tile the
+/// attempt. The split of a step's work time is `loading` + `extra` + the productive rest; `extra`
+/// is program_startup (a first step: before the productive part), step_stall or
+/// infrastructure_recovery (after it).
+struct Row {
+  enum class Extra : std::uint8_t { kNone, kStartup, kStall, kRecovery };
+
+  std::int64_t begin = 0;  // net time
+  std::int64_t index = 0;  // step number, counted on over resets; meaningless without `is_step`
+  std::int64_t loading = 0;
+  std::int64_t extra = 0;
+  std::int64_t slow = 0;
+  Extra extra_kind = Extra::kNone;
+  bool is_step = false;
+  bool first = false;     // a first step of section 4
+  bool complete = false;
+  std::span<const Slice> slices;
+
+  std::int64_t Length() const {
+    std::int64_t length = 0;
+    for (const Slice& slice : slices) length += slice.ns;
+    return length;
+  }
+  std::int64_t end() const { return begin + Length(); }
+};
+
+/// The measures of a step that its split is computed from, and the ones its statistics need.
+struct RowMeasures {
+  std::int64_t work = 0;          // w
+  std::int64_t load_in_work = 0;  // d
+  std::int64_t load_total = 0;    // loading of any kind, blocking or not
+};
+RowMeasures Measure(std::span<const Slice> slices);
+
+/// Part of a row: [begin, end) in net time. `retainable` parts are productive unless wasted.
+struct Piece {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  BucketId bucket = 0;
+  bool retainable = false;
+  bool loading_taken = false;  // overlappable loading that was charged as data_loading
+};
+
+/// Calls `emit(const Piece&)` for the row's parts in order, empty ones left out, and
+/// `overlap(ns_begin, ns_end)` is not needed: see OverlappedIn.
+template <typename Emit>
+void ForEachPiece(const Row& row, Emit&& emit) {
+  std::int64_t work = 0;
+  std::int64_t load = 0;
+  for (const Slice& slice : row.slices) {
+    if (!IsWork(slice.code)) continue;
+    work += slice.ns;
+    if (KindOf(slice.code) == SliceKind::kWorkLoad) load += slice.ns;
+  }
+  // Loading that stays overlapped comes first; the last `row.loading` of it is data_loading.
+  std::int64_t load_kept = load - row.loading;
+  std::int64_t lead = row.extra_kind == Row::Extra::kStartup ? row.extra : 0;
+  std::int64_t productive = work - row.loading - row.extra;
+  const BucketId tail_bucket = BucketOf(row.extra_kind == Row::Extra::kRecovery
+                                            ? Category::kInfrastructureRecovery
+                                            : Category::kStepStall);
+  std::int64_t at = row.begin;
+  auto put = [&](std::int64_t ns, BucketId bucket, bool retainable, bool taken) {
+    if (ns > 0) emit(Piece{at, at + ns, bucket, retainable, taken});
+    at += ns;
+  };
+  auto put_work = [&](std::int64_t ns, BucketId label) {
+    const std::int64_t startup = ns < lead ? ns : lead;
+    put(startup, BucketOf(Category::kProgramStartup), false, false);
+    lead -= startup;
+    ns -= startup;
+    const std::int64_t progress = ns < productive ? ns : productive;
+    put(progress, label, true, false);
+    productive -= progress;
+    put(ns - progress, tail_bucket, false, false);
+  };
+  for (const Slice& slice : row.slices) {
+    switch (KindOf(slice.code)) {
+      case SliceKind::kWork:
+        put_work(slice.ns, BucketIn(slice.code));
+        break;
+      case SliceKind::kWorkLoad: {
+        const std::int64_t kept = slice.ns < load_kept ? slice.ns : load_kept;
+        put_work(kept, BucketIn(slice.code));
+        load_kept -= kept;
+        put(slice.ns - kept, BucketOf(Category::kDataLoading), false, true);
+        break;
+      }
+      case SliceKind::kFixed:
+        put(slice.ns, BucketIn(slice.code), false, false);
+        break;
+      case SliceKind::kRetainable:
+        put(slice.ns, BucketIn(slice.code), true, false);
+        break;
+    }
+  }
+}
+
+/// Adds the row's parts within [from, to) (net time) to `sums`; retainable time goes to its
+/// productive bucket. `steps` counts when the row begins within.
+void AddRow(const Row& row, std::int64_t from, std::int64_t to, Sums* sums);
+/// The same for the whole row, faster.
+void AddRow(const Row& row, Sums* sums);
+
+}  // namespace headway::ledger

@@ -1,0 +1,380 @@
+#include "ledger/row_store.h"
+
+#include <algorithm>
+
+#include "ledger/varint.h"
+
+namespace headway::ledger {
+namespace {
+
+enum Flag : std::uint8_t {
+  kStep = 1,
+  kFirst = 2,
+  kLoading = 4,
+  kExtraShift = 3,  // two bits
+  kSlow = 32,
+  kNextIndex = 64,
+  kOneSlice = 128,
+};
+
+void AddSparse(const std::vector<std::pair<BucketId, std::int64_t>>& from, Sums* to) {
+  for (const auto& [bucket, ns] : from) to->Add(bucket, ns);
+}
+
+}  // namespace
+
+// Reads the rows of one block one after the other.
+struct RowStore::Decoder {
+  Decoder(const Group& group, const Block& block)
+      : in(group.bytes.data() + block.offset), at(block.begin), index(block.index_before) {}
+
+  void Next(Row* row) {
+    const std::uint8_t flags = *in++;
+    std::uint64_t value = 0;
+    *row = Row{};
+    row->is_step = row->complete = (flags & kStep) != 0;
+    row->first = (flags & kFirst) != 0;
+    row->extra_kind = static_cast<Row::Extra>((flags >> kExtraShift) & 3);
+    if (row->is_step) {
+      if (flags & kNextIndex) {
+        index += 1;
+      } else {
+        in = GetVarint(in, &value);
+        index = Undelta(UnZigZag(value), index);
+      }
+    }
+    row->index = index;
+    if (flags & kLoading) {
+      in = GetVarint(in, &value);
+      row->loading = static_cast<std::int64_t>(value);
+    }
+    if (row->extra_kind != Row::Extra::kNone) {
+      in = GetVarint(in, &value);
+      row->extra = static_cast<std::int64_t>(value);
+    }
+    if (flags & kSlow) {
+      in = GetVarint(in, &value);
+      row->slow = static_cast<std::int64_t>(value);
+    }
+    std::uint64_t slices_count = 1;
+    if (!(flags & kOneSlice)) in = GetVarint(in, &slices_count);
+    slices.resize(slices_count);
+    row->begin = at;
+    for (Slice& slice : slices) {
+      in = GetVarint(in, &value);
+      slice.code = static_cast<std::uint32_t>(value);
+      in = GetVarint(in, &value);
+      slice.ns = static_cast<std::int64_t>(value);
+      at += slice.ns;
+    }
+    row->slices = slices;
+  }
+
+  const std::uint8_t* in;
+  std::int64_t at;
+  std::int64_t index;
+  std::vector<Slice> slices;
+};
+
+void RowStore::StartBlock(std::int64_t begin) {
+  if (groups_.empty() || groups_.back().blocks.size() == kGroupBlocks) {
+    Group group;
+    group.before = total_;
+    if (!groups_.empty()) {
+      groups_.back().bytes.shrink_to_fit();
+      group.bytes.reserve(groups_.back().bytes.size() * 9 / 8);
+    }
+    groups_.push_back(std::move(group));
+  }
+  Group& group = groups_.back();
+  Block block;
+  block.offset = static_cast<std::uint32_t>(group.bytes.size());
+  block.begin = begin;
+  block.index_before = index_;
+  group.blocks.push_back(std::move(block));
+}
+
+void RowStore::SealBlock() {
+  Block& block = groups_.back().blocks.back();
+  for (std::size_t i = 0; i < block_sums_.ns.size(); ++i) {
+    if (block_sums_.ns[i] != 0) {
+      block.ns.emplace_back(static_cast<BucketId>(i), block_sums_.ns[i]);
+    }
+  }
+  block.slow = block_sums_.slow;
+  block.overlapped = block_sums_.overlapped;
+  block.steps = block_sums_.steps;
+  block.outside = block_sums_.outside;
+  std::fill(block_sums_.ns.begin(), block_sums_.ns.end(), 0);
+  block_sums_.slow = block_sums_.overlapped = block_sums_.steps = block_sums_.outside = 0;
+}
+
+void RowStore::Append(const Row& row) {
+  if (count_ % kBlockRows == 0) StartBlock(row.begin);
+  std::vector<std::uint8_t>& bytes = groups_.back().bytes;
+  const std::size_t offset = bytes.size();
+  bytes.resize(offset + (6 + 2 * row.slices.size()) * kVarintBytesMax);
+  std::uint8_t* out = bytes.data() + offset;
+  unsigned flags = static_cast<unsigned>(row.extra_kind) << kExtraShift;
+  std::uint8_t* const flags_at = out++;
+  if (row.is_step) {
+    flags |= kStep;
+    if (row.index == index_ + 1) {
+      flags |= kNextIndex;
+    } else {
+      out = PutVarint(out, ZigZag(Delta(row.index, index_)));
+    }
+    index_ = row.index;
+  }
+  if (row.first) flags |= kFirst;
+  if (row.loading != 0) {
+    flags |= kLoading;
+    out = PutVarint(out, static_cast<std::uint64_t>(row.loading));
+  }
+  if (row.extra_kind != Row::Extra::kNone) {
+    out = PutVarint(out, static_cast<std::uint64_t>(row.extra));
+  }
+  if (row.slow != 0) {
+    flags |= kSlow;
+    out = PutVarint(out, static_cast<std::uint64_t>(row.slow));
+  }
+  if (row.slices.size() == 1) {
+    flags |= kOneSlice;
+  } else {
+    out = PutVarint(out, row.slices.size());
+  }
+  end_ = row.begin;
+  for (const Slice& slice : row.slices) {
+    out = PutVarint(out, slice.code);
+    out = PutVarint(out, static_cast<std::uint64_t>(slice.ns));
+    end_ += slice.ns;
+  }
+  *flags_at = static_cast<std::uint8_t>(flags);
+  bytes.resize(static_cast<std::size_t>(out - bytes.data()));
+  AddRow(row, &block_sums_);
+  AddRow(row, &total_);
+  count_ += 1;
+  if (count_ % kBlockRows == 0) SealBlock();
+}
+
+std::uint64_t RowStore::RowsIn(std::size_t group, std::size_t block) const {
+  const std::uint64_t first = (group * kGroupBlocks + block) * kBlockRows;
+  return std::min(kBlockRows, count_ - first);
+}
+
+void RowStore::Truncate(std::uint64_t count, const std::function<void(const Row&)>& dropped) {
+  if (count >= count_) return;
+  const std::size_t first_block = count / kBlockRows;
+  for (std::size_t b = first_block; b * kBlockRows < count_; ++b) {
+    const Group& group = groups_[b / kGroupBlocks];
+    Decoder decoder(group, group.blocks[b % kGroupBlocks]);
+    const std::uint64_t rows = RowsIn(b / kGroupBlocks, b % kGroupBlocks);
+    Row row;
+    for (std::uint64_t i = 0; i < rows; ++i) {
+      decoder.Next(&row);
+      if (b * kBlockRows + i >= count && row.is_step) dropped(row);
+    }
+  }
+  // Keep the beginning of the block that the cut lies in, and re-add its rows.
+  const std::size_t g = first_block / kGroupBlocks;
+  const std::size_t b = first_block % kGroupBlocks;
+  const std::uint64_t keep = count % kBlockRows;
+  total_ = BeforeBlock(g, b);
+  Block block = groups_[g].blocks[b];
+  block.ns.clear();
+  block.slow = block.overlapped = block.steps = block.outside = 0;
+  std::fill(block_sums_.ns.begin(), block_sums_.ns.end(), 0);
+  block_sums_.slow = block_sums_.overlapped = block_sums_.steps = block_sums_.outside = 0;
+  Decoder decoder(groups_[g], block);
+  Row row;
+  for (std::uint64_t i = 0; i < keep; ++i) {
+    decoder.Next(&row);
+    AddRow(row, &block_sums_);
+    AddRow(row, &total_);
+  }
+  index_ = decoder.index;
+  end_ = decoder.at;
+  groups_.resize(keep == 0 && b == 0 ? g : g + 1);
+  if (groups_.size() > g) {
+    groups_[g].bytes.resize(static_cast<std::size_t>(decoder.in - groups_[g].bytes.data()));
+    groups_[g].blocks.resize(b);
+    if (keep != 0) groups_[g].blocks.push_back(std::move(block));
+  }
+  count_ = count;
+}
+
+std::pair<std::size_t, std::size_t> RowStore::FindBlock(std::int64_t net) const {
+  // The last block that begins at or before `net` and is not followed by one that does too.
+  auto group = std::partition_point(groups_.begin(), groups_.end(), [&](const Group& candidate) {
+    return candidate.blocks.front().begin <= net;
+  });
+  if (group == groups_.begin()) return {0, 0};
+  --group;
+  auto block =
+      std::partition_point(group->blocks.begin(), group->blocks.end(),
+                           [&](const Block& candidate) { return candidate.begin <= net; });
+  return {static_cast<std::size_t>(group - groups_.begin()),
+          static_cast<std::size_t>(block - group->blocks.begin() - 1)};
+}
+
+Sums RowStore::BeforeBlock(std::size_t group, std::size_t block) const {
+  Sums sums = groups_[group].before;
+  for (std::size_t i = 0; i < block; ++i) {
+    const Block& earlier = groups_[group].blocks[i];
+    AddSparse(earlier.ns, &sums);
+    sums.slow += earlier.slow;
+    sums.overlapped += earlier.overlapped;
+    sums.steps += earlier.steps;
+    sums.outside += earlier.outside;
+  }
+  return sums;
+}
+
+Sums RowStore::BeforeRow(std::uint64_t ordinal) const {
+  if (ordinal >= count_) return total_;
+  const std::size_t block = ordinal / kBlockRows;
+  const std::size_t g = block / kGroupBlocks;
+  const std::size_t b = block % kGroupBlocks;
+  Sums sums = BeforeBlock(g, b);
+  Decoder decoder(groups_[g], groups_[g].blocks[b]);
+  Row row;
+  for (std::uint64_t i = 0; i < ordinal % kBlockRows; ++i) {
+    decoder.Next(&row);
+    AddRow(row, &sums);
+  }
+  return sums;
+}
+
+Sums RowStore::Before(std::int64_t net) const {
+  if (net >= end_ || groups_.empty()) {
+    // Rows of no length may stand at end() itself; they count as before it.
+    return net >= end_ ? total_ : Sums{};
+  }
+  const auto [g, b] = FindBlock(net);
+  Sums sums = BeforeBlock(g, b);
+  Decoder decoder(groups_[g], groups_[g].blocks[b]);
+  Row row;
+  const std::uint64_t rows = RowsIn(g, b);
+  for (std::uint64_t i = 0; i < rows; ++i) {
+    decoder.Next(&row);
+    if (row.begin >= net) break;
+    AddRow(row, row.begin, net, &sums);
+  }
+  return sums;
+}
+
+void RowStore::Visit(std::int64_t from, std::int64_t to,
+                     const std::function<bool(const Row&)>& visit) const {
+  if (groups_.empty()) return;
+  auto [g, b] = FindBlock(from);
+  // Rows of no length at `from` may end the block before.
+  while ((g > 0 || b > 0) && groups_[g].blocks[b].begin == from) {
+    if (b > 0) {
+      --b;
+    } else {
+      --g;
+      b = kGroupBlocks - 1;
+    }
+  }
+  for (; g < groups_.size(); ++g, b = 0) {
+    for (; b < groups_[g].blocks.size(); ++b) {
+      Decoder decoder(groups_[g], groups_[g].blocks[b]);
+      Row row;
+      const std::uint64_t rows = RowsIn(g, b);
+      for (std::uint64_t i = 0; i < rows; ++i) {
+        decoder.Next(&row);
+        if (row.begin >= to) return;
+        if (decoder.at <= from && row.begin < from) continue;
+        if (!visit(row)) return;
+      }
+    }
+  }
+}
+
+void RowStore::VisitBackward(const std::function<bool(const Row&)>& visit) const {
+  struct Kept {
+    Row row;
+    std::vector<Slice> slices;
+  };
+  std::vector<Kept> rows;
+  for (std::size_t g = groups_.size(); g-- > 0;) {
+    for (std::size_t b = groups_[g].blocks.size(); b-- > 0;) {
+      Decoder decoder(groups_[g], groups_[g].blocks[b]);
+      rows.resize(RowsIn(g, b));
+      for (Kept& kept : rows) {
+        decoder.Next(&kept.row);
+        kept.slices = decoder.slices;
+        kept.row.slices = kept.slices;
+      }
+      for (std::size_t i = rows.size(); i-- > 0;) {
+        if (!visit(rows[i].row)) return;
+      }
+    }
+  }
+}
+
+std::int64_t RowStore::BeginOf(std::uint64_t ordinal) const {
+  if (ordinal >= count_) return end_;
+  const std::size_t b = ordinal / kBlockRows;
+  const Group& group = groups_[b / kGroupBlocks];
+  Decoder decoder(group, group.blocks[b % kGroupBlocks]);
+  Row row;
+  for (std::uint64_t i = 0; i <= ordinal % kBlockRows; ++i) decoder.Next(&row);
+  return row.begin;
+}
+
+std::uint64_t RowStore::OrdinalOfIndex(std::uint64_t first, std::uint64_t last,
+                                       std::int64_t index) const {
+  last = std::min(last, count_);
+  if (first >= last) return last;
+  // Blocks that begin inside the range after a step that is still too small can be skipped.
+  std::size_t low = first / kBlockRows;
+  std::size_t high = (last - 1) / kBlockRows;
+  while (low < high) {
+    const std::size_t middle = (low + high + 1) / 2;
+    const Block& block = groups_[middle / kGroupBlocks].blocks[middle % kGroupBlocks];
+    if (block.index_before < index) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  for (std::size_t b = low; b * kBlockRows < last; ++b) {
+    const Group& group = groups_[b / kGroupBlocks];
+    Decoder decoder(group, group.blocks[b % kGroupBlocks]);
+    Row row;
+    for (std::uint64_t i = b * kBlockRows; i < std::min(last, (b + 1) * kBlockRows); ++i) {
+      decoder.Next(&row);
+      if (i >= first && row.is_step && row.index >= index) return i;
+    }
+  }
+  return last;
+}
+
+std::optional<std::int64_t> RowStore::LastIndex(std::uint64_t first, std::uint64_t last) const {
+  last = std::min(last, count_);
+  if (first >= last) return std::nullopt;
+  for (std::size_t b = (last - 1) / kBlockRows + 1; b-- > first / kBlockRows;) {
+    const Group& group = groups_[b / kGroupBlocks];
+    Decoder decoder(group, group.blocks[b % kGroupBlocks]);
+    std::optional<std::int64_t> index;
+    Row row;
+    for (std::uint64_t i = b * kBlockRows; i < std::min(last, (b + 1) * kBlockRows); ++i) {
+      decoder.Next(&row);
+      if (i >= first && row.is_step) index = row.index;
+    }
+    if (index) return index;
+  }
+  return std::nullopt;
+}
+
+std::size_t RowStore::MemoryBytes() const {
+  std::size_t bytes = 0;
+  for (const Group& group : groups_) {
+    bytes += sizeof(Group) + group.bytes.capacity() + group.before.ns.size() * 8;
+    for (const Block& block : group.blocks) bytes += sizeof(Block) + block.ns.capacity() * 16;
+  }
+  return bytes;
+}
+
+}  // namespace headway::ledger

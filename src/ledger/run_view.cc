@@ -1,0 +1,559 @@
+#include "ledger/run_view.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace headway::ledger {
+namespace {
+
+constexpr std::int64_t kMinute = 60'000'000'000;
+constexpr std::size_t kMedianSteps = 101;     // for input_bound
+constexpr std::size_t kDeviationRecent = 100;
+constexpr std::size_t kDeviationBefore = 1000;
+
+EndKind KindOf(const Attempt::State& s) {
+  if (!s.ended) return EndKind::kLost;
+  if (s.end_clean) return EndKind::kClean;
+  return s.end_by_exit ? EndKind::kExit : EndKind::kFailed;
+}
+
+std::int64_t MagnitudeOf(std::int64_t value) { return value < 0 ? -value : value; }
+
+}  // namespace
+
+RunView::RunView(Intake* intake, std::int64_t as_of, bool supervised)
+    : intake_(intake), context_(&intake->context()), as_of_(as_of) {
+  LayOut(as_of, supervised);
+  if (attempts_.empty()) return;
+  Judge(as_of);
+  Retain();
+  Charge();
+}
+
+// In an event file nobody can be asked whether a process lives: two heartbeats promise more.
+bool RunView::PresumedLost(const Attempt& attempt, std::int64_t as_of) const {
+  if (attempt.state().heartbeats < 2) return false;
+  const NetTime& net = context_->net;
+  const std::int64_t silence = net.Net(as_of) - net.Net(attempt.state().life_wall);
+  if (silence < kMinute) return false;
+  std::vector<std::int64_t> gaps;
+  std::optional<std::int64_t> last;
+  RecordLog::Cursor cursor;
+  TimedRecord timed;
+  while (attempt.log().Next(&cursor, &timed)) {
+    if (timed.record.type != RecordType::kHeartbeat) continue;
+    const std::int64_t at = net.Net(timed.time);
+    if (last) gaps.push_back(at - *last);
+    last = at;
+  }
+  if (gaps.empty()) return false;
+  const std::int64_t median = FloorMedian(&gaps);
+  return median <= silence / 5;
+}
+
+void RunView::LayOut(std::int64_t as_of, bool supervised) {
+  const std::vector<const Attempt*>& ordered = intake_->attempts();
+  attempts_.reserve(ordered.size());
+  bool open = false;
+  for (std::size_t i = 0; i < ordered.size(); ++i) {
+    const Attempt* attempt = ordered[i];
+    if (i + 1 < ordered.size()) {
+      attempts_.emplace_back(attempt, intake_->kept().at(attempt).closed, context_);
+      continue;
+    }
+    const Attempt::State& s = attempt->state();
+    EndKind kind = KindOf(s);
+    std::int64_t end_wall = s.ended ? s.end_wall : s.life_wall;
+    if (!s.ended) {
+      const Liveness liveness = attempt->lead() == kNoWriter
+                                    ? Liveness::kUnknown
+                                    : intake_->liveness(attempt->lead());
+      const bool presumed =
+          liveness == Liveness::kUnknown && PresumedLost(*attempt, as_of);
+      if (presumed) notes_[Note::kPresumedLost] += 1;
+      if (liveness != Liveness::kDead && !presumed) {
+        kind = EndKind::kOpen;
+        end_wall = std::max(as_of, s.life_wall);
+        open = true;
+      }
+    }
+    attempts_.emplace_back(attempt, attempt->Close(kind, s.ended && s.end_clean, end_wall),
+                           context_);
+  }
+  if (attempts_.empty()) return;
+  begin_ = attempts_.front().begin();
+  for (std::size_t i = 0; i + 1 < attempts_.size(); ++i) {
+    const std::int64_t next = attempts_[i + 1].begin();
+    if (attempts_[i].end() <= next) continue;
+    notes_[Note::kClockOverlap] += 1;
+    overlap_ns_ += attempts_[i].end() - next;
+    attempts_[i].CutAt(next);
+  }
+  const AttemptView& last = attempts_.back();
+  end_ = last.end();
+  if (open) {
+    state_ = RunState::kRunning;
+  } else if (supervised) {
+    state_ = RunState::kRestarting;
+    end_ = std::max(end_, context_->net.Net(as_of));
+  } else {
+    switch (last.closed().kind) {
+      case EndKind::kClean: state_ = RunState::kCompleted; break;
+      case EndKind::kLost: state_ = RunState::kInterrupted; break;
+      default: state_ = RunState::kFailed; break;
+    }
+  }
+}
+
+void RunView::Judge(std::int64_t as_of) {
+  fates_.resize(attempts_.size());
+  std::size_t disruptions = 0;
+  std::optional<std::size_t> successor;
+  for (std::size_t i = attempts_.size(); i-- > 0;) {
+    fates_[i].successor = successor;
+    if (attempts_[i].has_steps()) successor = i;
+  }
+  for (std::size_t i = 0; i < attempts_.size(); ++i) {
+    const Attempt::Closed& closed = attempts_[i].closed();
+    if (closed.kind == EndKind::kOpen) continue;
+    const bool planned = closed.kind == EndKind::kClean && !attempts_[i].state().interrupted;
+    // An exclusion without an end reaches up to as-of, and not to that instant itself.
+    const bool excluded = closed.end_wall < as_of && context_->net.Excluded(closed.end_wall);
+    fates_[i].disrupted = !planned && !excluded;
+    if (fates_[i].disrupted) fates_[i].disruption = disruptions++;
+  }
+  charged_.assign(disruptions, 0);
+}
+
+// Which steps were kept: of every segment those below the first index of all later segments.
+void RunView::Retain() {
+  for (std::size_t a = 0; a < attempts_.size(); ++a) {
+    for (std::size_t s = 0; s < attempts_[a].segments(); ++s) order_.push_back({a, s});
+  }
+  std::int64_t below = AttemptView::kNoLimit;
+  for (std::size_t i = order_.size(); i-- > 0;) {
+    AttemptView& view = attempts_[order_[i].attempt];
+    view.Keep(order_[i].segment, below);
+    below = std::min(below, view.segment(order_[i].segment).first_index);
+  }
+  for (std::size_t a = 0; a < attempts_.size(); ++a) {
+    AttemptView& view = attempts_[a];
+    if (!view.has_steps()) continue;
+    const std::int64_t reached = view.state().last_index;
+    const std::optional<std::size_t> successor = fates_[a].successor;
+    if (successor) {
+      const std::int64_t resumed = attempts_[*successor].segment(0).first_index;
+      if (resumed > reached && resumed - 1 > reached) notes_[Note::kStepGap] += 1;
+      if (view.in_flight() && resumed > reached && resumed - 1 == reached) view.MarkEvident();
+    } else if (view.in_flight() && view.closed().kind != EndKind::kOpen) {
+      view.MarkInFlightLost();
+    }
+  }
+}
+
+// Who wasted what: each segment that begins at step r takes the steps from r on from those before.
+void RunView::Charge() {
+  for (std::size_t j = 1; j < order_.size(); ++j) {
+    const AttemptView& view = attempts_[order_[j].attempt];
+    const Segment& segment = view.segment(order_[j].segment);
+    const std::int64_t resumed = segment.first_index;
+    std::int64_t wasted = 0;
+    bool any = false;
+    std::int64_t below = AttemptView::kNoLimit;
+    for (std::size_t i = j; i-- > 0 && below > resumed;) {
+      const AttemptView& earlier = attempts_[order_[i].attempt];
+      const Segment& from = earlier.segment(order_[i].segment);
+      const bool last_segment = order_[i].segment + 1 == earlier.segments();
+      const std::int64_t reached =
+          last_segment ? earlier.state().last_index
+                       : earlier.segment(order_[i].segment + 1).from_index;
+      if (reached >= resumed) {
+        any |= std::max(resumed, from.first_index) < below;
+        wasted += earlier.ProgressOf(order_[i].segment, std::max(resumed, from.first_index), below);
+      }
+      below = std::min(below, from.first_index);
+    }
+    if (order_[j].segment > 0) {
+      rollbacks_.push_back({segment.begin_wall, segment.from_index, resumed, wasted, false});
+      continue;
+    }
+    const std::size_t before = order_[j - 1].attempt;  // the last attempt with a step
+    std::optional<std::size_t> disruption;
+    if (attempts_[before].in_flight() && fates_[before].disrupted) {
+      disruption = fates_[before].disruption;
+    } else {
+      for (std::size_t a = before; a < order_[j].attempt; ++a) {
+        if (fates_[a].disrupted) disruption = fates_[a].disruption;
+      }
+    }
+    if (disruption) {
+      charged_[*disruption] += wasted;
+    } else if (any) {
+      rollbacks_.push_back(
+          {segment.begin_wall, attempts_[before].state().last_index, resumed, wasted, true});
+    }
+  }
+  for (std::size_t a = 0; a < attempts_.size(); ++a) {
+    const AttemptView& view = attempts_[a];
+    const bool lost = view.in_flight() && view.closed().kind != EndKind::kOpen &&
+                      !fates_[a].successor;
+    if (lost && fates_[a].disrupted) charged_[fates_[a].disruption] += view.InFlightProgress();
+  }
+}
+
+Sums RunView::Between(std::int64_t from, std::int64_t to) const {
+  Sums sums;
+  from = std::max(from, begin_);
+  to = std::min(to, end_);
+  if (from >= to) return sums;
+  std::int64_t alive_until = begin_;
+  auto down = [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t ns = std::min(end, to) - std::max(begin, from);
+    if (ns > 0) sums.Add(BucketOf(Category::kInfrastructureRecovery), ns);
+  };
+  for (const AttemptView& view : attempts_) {
+    down(alive_until, view.begin());
+    sums.Add(view.Between(from, to));
+    alive_until = view.end();
+  }
+  down(alive_until, end_);
+  return sums;
+}
+
+void RunView::Account(std::int64_t from, std::int64_t to, Report* report) const {
+  from = std::max(from, begin_);
+  to = std::max(from, std::min(to, end_));
+  Sums sums = Between(from, to);
+  // The only step of a run that ends cleanly is productive although nothing tells its normal time.
+  std::int64_t started = 0;
+  for (const AttemptView& view : attempts_) started += view.state().steps_started;
+  if (started == 1 && state_ == RunState::kCompleted) {
+    for (const AttemptView& view : attempts_) {
+      view.Visit(from, to, [&](const Row& row, bool) {
+        if (!row.is_step || row.extra_kind != Row::Extra::kStartup) return;
+        ForEachPiece(row, [&](const Piece& piece) {
+          if (piece.bucket != BucketOf(Category::kProgramStartup)) return;
+          const std::int64_t ns = std::min(piece.end, to) - std::max(piece.begin, from);
+          if (ns <= 0) return;
+          sums.Add(piece.bucket, -ns);
+          sums.Add(BucketOf(Category::kProductive), ns);
+        });
+      });
+    }
+  }
+  report->elapsed_ns = to - from;
+  std::int64_t productive = 0;
+  report->categories.clear();
+  for (std::size_t i = 0; i < sums.ns.size(); ++i) {
+    const auto bucket = static_cast<BucketId>(i);
+    const Category category = context_->buckets.category(bucket);
+    if (category == Category::kProductive) productive += sums.ns[i];
+    if (sums.ns[i] == 0 && bucket != BucketOf(Category::kProductive)) continue;
+    report->categories.push_back(
+        {category, std::string(context_->names.Text(context_->buckets.name(bucket))), sums.ns[i]});
+  }
+  if (sums.ns.empty()) report->categories.push_back({Category::kProductive, "", 0});
+  std::stable_sort(report->categories.begin(), report->categories.end(),
+                   [](const CategoryTime& a, const CategoryTime& b) {
+                     if (a.ns != b.ns) return a.ns > b.ns;
+                     return std::pair(CategoryName(a.category), std::string_view(a.name)) <
+                            std::pair(CategoryName(b.category), std::string_view(b.name));
+                   });
+  report->data_loading_overlapped_ns = sums.overlapped;
+  report->slow_steps_ns = sums.slow;
+  const auto elapsed = static_cast<double>(report->elapsed_ns);
+  report->goodput = report->elapsed_ns > 0 ? static_cast<double>(productive) / elapsed : 0.0;
+  report->goodput_if_loading_blocked.reset();
+  const std::int64_t tenth = report->elapsed_ns / 10 + (report->elapsed_ns % 10 != 0 ? 1 : 0);
+  if (report->elapsed_ns > 0 && sums.overlapped >= tenth) {
+    const std::int64_t rest = std::max<std::int64_t>(0, productive - sums.overlapped);
+    report->goodput_if_loading_blocked = static_cast<double>(rest) / elapsed;
+  }
+}
+
+AttemptEnd RunView::EndOf(const AttemptView& view) const {
+  switch (view.closed().kind) {
+    case EndKind::kOpen: return AttemptEnd::kOpen;
+    case EndKind::kClean: return AttemptEnd::kClean;
+    case EndKind::kFailed: return AttemptEnd::kFailed;
+    case EndKind::kExit: return AttemptEnd::kExit;
+    case EndKind::kLost: return AttemptEnd::kLost;
+  }
+  return AttemptEnd::kLost;
+}
+
+void RunView::Describe(Report* report) const {
+  report->state = state_;
+  report->as_of = as_of_;
+  for (std::size_t i = 0; i < attempts_.size(); ++i) {
+    const AttemptView& view = attempts_[i];
+    const Attempt::State& s = view.state();
+    AttemptSummary summary;
+    summary.index = static_cast<std::int64_t>(i);
+    summary.start = view.begin_wall();
+    const bool cut = i + 1 < attempts_.size() && view.closed().end_net > view.end();
+    summary.end = cut ? attempts_[i + 1].begin_wall() : view.closed().end_wall;
+    summary.end_kind = EndOf(view);
+    summary.exit_status = s.exit_status;
+    summary.signal = s.exit_signal;
+    if (s.any_step) {
+      summary.first_step = s.first_index;
+      summary.last_step = s.last_index;
+    }
+    report->attempts.push_back(summary);
+  }
+  if (attempts_.empty()) return;
+  report->start = attempts_.front().begin_wall();
+  const bool at_as_of = state_ == RunState::kRunning || state_ == RunState::kRestarting;
+  report->end = at_as_of ? std::max(as_of_, *report->start) : *report->attempts.back().end;
+  if (state_ == RunState::kInterrupted) report->down_since = report->attempts.back().end;
+  report->rollbacks = rollbacks_;
+  DescribeSteps(report);
+  DescribeDisruptions(report);
+  DescribeCheckpoints(report);
+  DescribeNotes(report);
+}
+
+void RunView::DescribeSteps(Report* report) const {
+  StepStatistics& steps = report->steps;
+  for (const AttemptView& view : attempts_) {
+    steps.count += view.RetainedSteps();
+    if (view.has_steps()) steps.last_step = view.state().last_index;
+  }
+  for (std::size_t i = attempts_.size(); i-- > 0 && !steps.max_productive_step;) {
+    steps.max_productive_step = attempts_[i].HighestRetained();
+  }
+  for (std::size_t i = attempts_.size(); i-- > 0;) {
+    if (!attempts_[i].state().saved_index) continue;
+    report->unsaved_ns = 0;
+    for (const AttemptView& view : attempts_) {
+      *report->unsaved_ns += view.RetainedBeyond(*attempts_[i].state().saved_index);
+    }
+    break;
+  }
+
+  // The rows that are not stored yet take part for the length of this report.
+  Histogram& work = intake_->context().step_work;
+  std::vector<std::int64_t> tail;
+  std::int64_t longest = 0;
+  for (const AttemptView& view : attempts_) {
+    const std::vector<PendingRow>& rows = view.closed().tail;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const bool in_flight = view.in_flight() && i + 1 == rows.size();
+      if (rows[i].row.is_step && !in_flight) tail.push_back(rows[i].measures.work);
+    }
+    longest = std::max(longest, view.state().max_work);
+  }
+  for (const std::int64_t ns : tail) work.Add(ns);
+  if (work.count() > 0) {
+    steps.p50_ns = work.Quantile(0.5);
+    steps.p90_ns = work.Quantile(0.9);
+    steps.p99_ns = work.Quantile(0.99);
+    steps.max_ns = longest;
+    const std::int64_t spread = work.MedianDeviation(*steps.p50_ns);
+    const std::int64_t limit = spread > (AttemptView::kNoLimit - *steps.p50_ns) / 3
+                                   ? AttemptView::kNoLimit
+                                   : *steps.p50_ns + 3 * spread;
+    const std::int64_t ideal = work.MeanUpTo(limit);
+    steps.ideal_ns = ideal;
+    std::vector<std::int64_t> recent;
+    std::vector<std::int64_t> before;
+    for (std::size_t i = attempts_.size(); i-- > 0 && before.size() < kDeviationBefore;) {
+      attempts_[i].VisitStepsBackward([&](const Row&, const RowMeasures& measures) {
+        auto& list = recent.size() < kDeviationRecent ? recent : before;
+        list.push_back(MagnitudeOf(measures.work - ideal));
+        return before.size() < kDeviationBefore;
+      });
+    }
+    std::sort(recent.begin(), recent.end());
+    const std::int64_t high = recent[(recent.size() * 9 + 9) / 10 - 1];
+    const std::int64_t usual = before.size() >= kDeviationRecent ? FloorMedian(&before) : 0;
+    steps.deviation_ns = std::max<std::int64_t>(0, high - usual);
+  }
+  for (const std::int64_t ns : tail) work.Remove(ns);
+}
+
+void RunView::DescribeDisruptions(Report* report) const {
+  std::int64_t alive = 0;
+  std::int64_t regained_ns = 0;
+  std::int64_t regained_count = 0;
+  std::optional<std::int64_t> reached;
+  for (std::size_t i = 0; i < attempts_.size(); ++i) {
+    const AttemptView& view = attempts_[i];
+    alive += view.end() - view.begin();
+    if (view.has_steps()) reached = view.state().last_index;
+    if (!fates_[i].disrupted) continue;
+    Disruption disruption;
+    disruption.time = view.closed().end_wall;
+    disruption.step_reached = reached;
+    disruption.wasted_ns = charged_[fates_[i].disruption];
+    disruption.exit_status = view.state().exit_status;
+    disruption.signal = view.state().exit_signal;
+    if (fates_[i].successor) {
+      disruption.resumed_from = attempts_[*fates_[i].successor].segment(0).first_index;
+    }
+    if (i + 1 < attempts_.size()) {
+      const AttemptView& next = attempts_[i + 1];
+      disruption.downtime_ns = std::max<std::int64_t>(0, next.begin() - view.end());
+      const std::int64_t stepped =
+          next.has_steps() ? std::min(next.state().first_step_net, next.end()) : next.end();
+      disruption.reinit_ns = stepped - next.begin();
+    } else if (state_ == RunState::kRestarting) {
+      disruption.downtime_ns = end_ - view.end();
+    }
+    for (std::size_t k = i + 1; k < attempts_.size() && !disruption.regained; ++k) {
+      const auto done =
+          attempts_[k].CompletionOf(reached.value_or(std::numeric_limits<std::int64_t>::min()));
+      if (!done) continue;
+      disruption.regained = context_->net.WallEnd(*done);
+      regained_ns += *done - view.closed().end_net;
+      regained_count += 1;
+    }
+    report->disruptions.push_back(disruption);
+  }
+  if (!report->disruptions.empty()) {
+    report->mtbf_ns = alive / static_cast<std::int64_t>(report->disruptions.size());
+  }
+  if (regained_count > 0) report->mttr_ns = regained_ns / regained_count;
+}
+
+void RunView::DescribeCheckpoints(Report* report) const {
+  Checkpointing& checkpointing = report->checkpointing;
+  std::int64_t blocking = 0;
+  std::int64_t intervals = 0;
+  std::int64_t interval_ns = 0;
+  for (const AttemptView& view : attempts_) {
+    checkpointing.saves += view.state().saves;
+    blocking += view.state().blocking_saves;
+    intervals += view.state().save_intervals;
+    interval_ns += view.state().save_interval_ns;
+  }
+  if (intervals > 0) checkpointing.interval_ns = interval_ns / intervals;
+  if (blocking == 0) return;
+  checkpointing.mean_blocking_ns = report->Ns(Category::kCheckpointSave) / blocking;
+  if (report->mtbf_ns) {
+    // Young (1974): the interval that loses least to saving and to repeating.
+    checkpointing.advised_interval_ns = static_cast<std::int64_t>(
+        std::sqrt(2.0 * static_cast<double>(*checkpointing.mean_blocking_ns) *
+                  static_cast<double>(*report->mtbf_ns)));
+  }
+}
+
+bool RunView::InputBound() const {
+  std::vector<std::int64_t> loading;
+  std::vector<std::int64_t> lengths;
+  for (std::size_t i = attempts_.size(); i-- > 0 && lengths.size() < kMedianSteps;) {
+    attempts_[i].VisitStepsBackward([&](const Row& row, const RowMeasures& measures) {
+      loading.push_back(measures.load_total);
+      lengths.push_back(row.Length());
+      return lengths.size() < kMedianSteps;
+    });
+  }
+  if (lengths.empty()) return false;
+  const std::int64_t length = FloorMedian(&lengths);
+  const std::int64_t load = FloorMedian(&loading);
+  return length > 0 && load >= length - length / 10;
+}
+
+void RunView::DescribeNotes(Report* report) const {
+  NoteCounts notes = notes_;
+  notes.Add(intake_->Notes());
+  bool any_step = false;
+  for (const AttemptView& view : attempts_) {
+    notes.Add(view.state().notes);
+    any_step |= view.has_steps();
+    if (!view.state().has_job_start) notes[Note::kNoJobStart] += 1;
+  }
+  if (!any_step) notes[Note::kNoSteps] += 1;
+  if (InputBound()) notes[Note::kInputBound] += 1;
+  for (int i = 0; i < kNoteCount; ++i) {
+    const auto note = static_cast<Note>(i);
+    if (notes[note] == 0) continue;
+    const std::int64_t amount = note == Note::kClockOverlap ? overlap_ns_ : 0;
+    report->notes.push_back({std::string(NoteCode(note)), notes[note],
+                             NoteMessage(note, notes[note], amount)});
+  }
+}
+
+std::vector<TimelineInterval> RunView::Timeline(std::int64_t from, std::int64_t to) const {
+  std::vector<TimelineInterval> intervals;
+  from = std::max(from, begin_);
+  to = std::min(to, end_);
+  std::int64_t started = 0;
+  for (const AttemptView& view : attempts_) started += view.state().steps_started;
+  const bool only_step = started == 1 && state_ == RunState::kCompleted;
+  auto put = [&](std::int64_t begin, std::int64_t end, BucketId bucket, std::int64_t attempt,
+                 std::optional<std::int64_t> step) {
+    for (const WallInterval& wall :
+         context_->net.Wall(std::max(begin, from), std::min(end, to))) {
+      TimelineInterval next{wall.begin, wall.end, context_->buckets.category(bucket),
+                            std::string(context_->names.Text(context_->buckets.name(bucket))),
+                            attempt, step};
+      if (!intervals.empty()) {
+        TimelineInterval& last = intervals.back();
+        if (last.end == next.begin && last.category == next.category && last.name == next.name &&
+            last.attempt == next.attempt && last.step == next.step) {
+          last.end = next.end;
+          continue;
+        }
+      }
+      intervals.push_back(std::move(next));
+    }
+  };
+  const BucketId recovery = BucketOf(Category::kInfrastructureRecovery);
+  std::int64_t alive_until = begin_;
+  for (std::size_t i = 0; i < attempts_.size(); ++i) {
+    const AttemptView& view = attempts_[i];
+    put(alive_until, view.begin(), recovery, -1, std::nullopt);
+    view.Visit(from, to, [&](const Row& row, bool wasted) {
+      const auto step = row.is_step ? std::optional(row.index) : std::nullopt;
+      ForEachPiece(row, [&](const Piece& piece) {
+        BucketId bucket = piece.bucket;
+        if (piece.retainable && wasted) bucket = BucketOf(Category::kWastedProgress);
+        if (only_step && row.is_step && bucket == BucketOf(Category::kProgramStartup)) {
+          bucket = BucketOf(Category::kProductive);
+        }
+        put(piece.begin, std::min(piece.end, view.end()), bucket, static_cast<std::int64_t>(i),
+            step);
+      });
+    });
+    alive_until = view.end();
+  }
+  put(alive_until, end_, recovery, -1, std::nullopt);
+  return intervals;
+}
+
+std::vector<StepSummary> RunView::Steps(std::int64_t from, std::int64_t to) const {
+  std::vector<StepSummary> steps;
+  for (std::size_t i = 0; i < attempts_.size(); ++i) {
+    const AttemptView& view = attempts_[i];
+    view.Visit(std::max(from, begin_), std::min(to, end_), [&](const Row& row, bool wasted) {
+      if (!row.is_step) return;
+      const RowMeasures measures = Measure(row.slices);
+      StepSummary step;
+      step.attempt = static_cast<std::int64_t>(i);
+      step.step = row.index;
+      step.start = context_->net.WallBegin(row.begin);
+      step.end = context_->net.WallEnd(row.end());
+      step.work_ns = measures.work;
+      step.data_loading_ns = row.loading;
+      const std::int64_t progress = measures.work - row.loading - row.extra;
+      (wasted ? step.wasted_ns : step.productive_ns) = progress;
+      switch (row.extra_kind) {
+        case Row::Extra::kNone: break;
+        case Row::Extra::kStartup: step.program_startup_ns = row.extra; break;
+        case Row::Extra::kStall: step.step_stall_ns = row.extra; break;
+        case Row::Extra::kRecovery: step.infrastructure_recovery_ns = row.extra; break;
+      }
+      step.blocked_ns = row.Length() - measures.work;
+      step.first = row.first;
+      step.complete = row.complete;
+      step.retained = row.complete && !wasted;
+      steps.push_back(step);
+    });
+  }
+  return steps;
+}
+
+}  // namespace headway::ledger

@@ -1,0 +1,280 @@
+#include "ledger/splitter.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace headway::ledger {
+namespace {
+
+constexpr std::int64_t kMaxNs = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMinute = 60'000'000'000;
+
+std::int64_t Times(std::int64_t value, std::int64_t factor) {
+  return value > kMaxNs / factor ? kMaxNs : value * factor;
+}
+
+std::int64_t Plus(std::int64_t a, std::int64_t b) { return a > kMaxNs - b ? kMaxNs : a + b; }
+
+// Jitter is not lateness: up to a sixteenth above the baseline there is no excess.
+std::int64_t Excess(std::int64_t work, std::int64_t b) {
+  return work > Plus(b, b / 16) ? work - b : 0;
+}
+
+}  // namespace
+
+std::int64_t FloorMedian(std::vector<std::int64_t>* values) {
+  const auto middle = values->begin() + static_cast<std::ptrdiff_t>(values->size() / 2);
+  std::nth_element(values->begin(), middle, values->end());
+  if (values->size() % 2 == 1) return *middle;
+  const std::int64_t low = *std::max_element(values->begin(), middle);
+  return low + (*middle - low) / 2;
+}
+
+std::int64_t StallBound(std::int64_t b) {
+  return std::max(Times(b, 10), Plus(b, std::min(kMinute, Times(b, 50))));
+}
+
+std::optional<std::int64_t> Splitter::HandedOn() const {
+  if (own_) return own_;
+  return inherited_ ? inherited_ : weak_;
+}
+
+std::optional<std::int64_t> Splitter::InForce() const {
+  if (const auto known = HandedOn()) return known;
+  // Too few steps of one's own and nothing before: the smaller one, as it would settle now.
+  std::optional<std::int64_t> smallest;
+  for (const PendingRow& pending : pending_) {
+    const bool waits = pending.row.is_step && !pending.row.first && !pending.settled;
+    if (waits && (!smallest || pending.measures.work < *smallest)) {
+      smallest = pending.measures.work;
+    }
+  }
+  return smallest;
+}
+
+void Splitter::Split(PendingRow* pending, std::optional<std::int64_t> baseline) const {
+  Row& row = pending->row;
+  row.loading = row.extra = row.slow = 0;
+  row.extra_kind = Row::Extra::kNone;
+  pending->baseline = baseline;
+  pending->no_baseline = !baseline;
+  if (!baseline) return;  // all of it productive, its loading overlapped
+  const std::int64_t b = *baseline;
+  row.loading = std::min(pending->measures.load_in_work, Excess(pending->measures.work, b));
+  const std::int64_t x = pending->measures.work - row.loading;
+  if (x > StallBound(b)) {
+    row.extra_kind = Row::Extra::kStall;
+    row.extra = x - b;
+  } else {
+    row.slow = std::max<std::int64_t>(0, x - Times(b, 2));
+  }
+}
+
+bool Splitter::SplitFast(Row* row, const RowMeasures& measures) {
+  if (!row->is_step) return true;
+  if (row->first) return false;
+  if (measures.work == 0) {
+    stall_run_ = excess_run_ = 0;
+    return true;
+  }
+  if (!own_) return false;
+  const std::int64_t b = *own_;
+  const std::int64_t excess = Excess(measures.work, b);
+  if (excess > 0) {
+    if (excess_run_ + kShiftStalls >= kShiftExcesses) return false;
+    const std::int64_t loading = std::min(measures.load_in_work, excess);
+    const std::int64_t x = measures.work - loading;
+    if (x > StallBound(b)) return false;
+    row->loading = loading;
+    row->slow = std::max<std::int64_t>(0, x - Times(b, 2));
+    excess_run_ += 1;
+    PushWindow(x);
+  } else {
+    excess_run_ = 0;
+    PushWindow(measures.work);
+  }
+  stall_run_ = 0;
+  return true;
+}
+
+void Splitter::AddSlow(const Row& row, const RowMeasures& measures) {
+  PendingRow& added = pending_.emplace_back();
+  added.row = row;
+  added.slices.assign(row.slices.begin(), row.slices.end());
+  added.row.slices = {};
+  added.measures = measures;
+  if (!row.is_step) {
+    added.settled = true;
+    return;
+  }
+  if (row.first) {
+    added.baseline = HandedOn();
+    return;
+  }
+  if (measures.work == 0) {
+    stall_run_ = excess_run_ = 0;
+    added.settled = true;
+    SettleAllBut(own_ ? 0 : waiting_);
+    return;
+  }
+  if (!own_) {
+    waiting_ += 1;
+    if (waiting_ == kWaiting) {
+      waiting_ = 0;
+      FormBaseline();
+    }
+    return;
+  }
+  Split(&added, own_);
+  Observe(added);
+  if (stall_run_ == kShiftStalls || excess_run_ == kShiftExcesses) {
+    baseline_shifts_ += 1;
+    FormBaseline();
+    return;
+  }
+  SettleAllBut(std::max(stall_run_, excess_run_ - (kShiftExcesses - kShiftStalls)));
+}
+
+void Splitter::Observe(const PendingRow& pending) {
+  const bool stalled = pending.row.extra_kind == Row::Extra::kStall;
+  stall_run_ = stalled ? stall_run_ + 1 : 0;
+  excess_run_ = Excess(pending.measures.work, *pending.baseline) > 0 ? excess_run_ + 1 : 0;
+  if (!stalled) PushWindow(pending.measures.work - pending.row.loading);
+}
+
+void Splitter::PushWindow(std::int64_t value) {
+  window_[observed_ % kWindow] = value;
+  observed_ += 1;
+  if (observed_ > kCadence && observed_ % kCadence != 0) return;
+  std::array<std::int64_t, kWindow> sorted = window_;
+  const auto count = static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(observed_, kWindow));
+  const auto middle = sorted.begin() + count / 2;
+  std::nth_element(sorted.begin(), middle, sorted.begin() + count);
+  std::int64_t median = *middle;
+  if (count % 2 == 0) {
+    const std::int64_t low = *std::max_element(sorted.begin(), middle);
+    median = low + (median - low) / 2;
+  }
+  own_ = median;
+}
+
+void Splitter::FormBaseline() {
+  // The last three later steps with work time set the baseline and are split by it (again).
+  std::vector<PendingRow*> last;
+  for (std::size_t i = pending_.size(); i-- > 0 && last.size() < kWaiting;) {
+    PendingRow& pending = pending_[i];
+    if (pending.row.is_step && !pending.row.first && pending.measures.work > 0) {
+      last.push_back(&pending);
+    }
+  }
+  std::reverse(last.begin(), last.end());
+  std::vector<std::int64_t> works;
+  for (const PendingRow* pending : last) works.push_back(pending->measures.work);
+  const std::int64_t b = FloorMedian(&works);
+  observed_ = 0;
+  stall_run_ = excess_run_ = 0;
+  for (PendingRow* pending : last) {
+    Split(pending, b);
+    Observe(*pending);
+  }
+  SettleAllBut(std::max(stall_run_, excess_run_ - (kShiftExcesses - kShiftStalls)));
+}
+
+void Splitter::SettleAllBut(int held) {
+  // Later steps before the last `held` ones cannot be split again; each counts for the first
+  // steps before it that still look for followers.
+  std::size_t end = pending_.size();
+  for (int left = held; end > 0 && left > 0;) {
+    --end;
+    const PendingRow& pending = pending_[end];
+    if (pending.row.is_step && !pending.row.first && pending.measures.work > 0) --left;
+  }
+  std::vector<PendingRow*> seeking;
+  for (std::size_t i = 0; i < end; ++i) {
+    PendingRow& pending = pending_[i];
+    if (!pending.row.is_step) continue;
+    if (pending.row.first) {
+      if (!pending.settled) seeking.push_back(&pending);
+      continue;
+    }
+    if (pending.settled) continue;
+    pending.settled = true;
+    if (pending.measures.work == 0) continue;
+    const std::int64_t productive =
+        pending.measures.work - pending.row.loading - pending.row.extra;
+    for (PendingRow* first : seeking) {
+      if (first->settled) continue;
+      first->followers.push_back(productive);
+      if (first->followers.size() == kFollowers) ResolveFirst(first);
+    }
+  }
+}
+
+void Splitter::ResolveFirst(PendingRow* first) const {
+  Row& row = first->row;
+  std::vector<std::int64_t> followers = first->followers;
+  const std::optional<std::int64_t> b =
+      followers.empty() ? first->baseline : std::optional(FloorMedian(&followers));
+  first->settled = true;
+  first->no_baseline = !b;
+  row.extra_kind = Row::Extra::kStartup;
+  const std::int64_t work = first->measures.work;
+  const std::int64_t load = first->measures.load_in_work;
+  if (b) {
+    const std::int64_t excess = Excess(work, *b);
+    row.loading = std::min(load, excess);
+    row.extra = excess - row.loading;
+  } else {
+    row.loading = load;
+    row.extra = work - load;
+  }
+  if (row.extra == 0) row.extra_kind = Row::Extra::kNone;
+}
+
+void Splitter::SettleWaiting() {
+  if (waiting_ == 0) return;
+  std::optional<std::int64_t> b = inherited_;
+  if (!b) {
+    b = weak_ = InForce();
+    weak_baselines_ += 1;
+  }
+  for (PendingRow& pending : pending_) {
+    if (pending.row.is_step && !pending.row.first && !pending.settled) Split(&pending, b);
+  }
+  waiting_ = 0;
+}
+
+void Splitter::RestartBaseline() {
+  SettleWaiting();
+  SettleAllBut(0);
+  inherited_ = HandedOn();
+  own_.reset();
+  observed_ = 0;
+  stall_run_ = excess_run_ = 0;
+}
+
+void Splitter::Finish() {
+  SettleWaiting();
+  SettleAllBut(0);
+  for (PendingRow& pending : pending_) {
+    if (!pending.settled) ResolveFirst(&pending);
+  }
+}
+
+void Splitter::AddInFlight(Row row) {
+  const RowMeasures measures = Measure(row.slices);
+  PendingRow& added = pending_.emplace_back();
+  added.row = row;
+  added.slices.assign(row.slices.begin(), row.slices.end());
+  added.row.slices = {};
+  added.measures = measures;
+  added.settled = true;
+  if (row.first) {
+    added.baseline = HandedOn();
+    ResolveFirst(&added);
+  } else {
+    Split(&added, HandedOn());
+  }
+}
+
+}  // namespace headway::ledger

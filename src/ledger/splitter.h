@@ -1,0 +1,120 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "ledger/row.h"
+
+namespace headway::ledger {
+
+/// A row whose split may still change, with its own copy of its slices.
+struct PendingRow {
+  Row row;
+  std::vector<Slice> slices;
+  RowMeasures measures;
+  bool settled = false;      // its split will not change any more
+  std::optional<std::int64_t> baseline;  // b it was split with; a first step's when no follower
+  std::vector<std::int64_t> followers;   // first steps: productive parts of the next later steps
+  bool no_baseline = false;
+
+  /// The row with `slices` pointing into this value.
+  Row View() const {
+    Row view = row;
+    view.slices = slices;
+    return view;
+  }
+};
+
+/// Floor-median: for an even count the floor of the mean of the middle two. Reorders `values`.
+std::int64_t FloorMedian(std::vector<std::int64_t>* values);
+
+/// Splits each step's work time into progress, loading, start-up and stall, keeping the attempt's
+/// current normal step time (the baseline) as it goes. A plain value: copying it and finishing the
+/// copy answers "what if the attempt ended now".
+class Splitter {
+ public:
+  /// `inherited`: the nearest earlier attempt's last baseline.
+  void Start(std::optional<std::int64_t> inherited) { inherited_ = inherited; }
+
+  /// Takes the next row, complete steps and stretches between steps alike, and calls
+  /// `commit(const Row&, const RowMeasures&)` for every row whose split has become final, in order.
+  template <typename Commit>
+  void Add(Row row, const Commit& commit);
+
+  /// An elastic_reinit came before the next step: the baseline starts anew.
+  void RestartBaseline();
+
+  /// Splits an in-flight step by what is known; it becomes the last row.
+  void AddInFlight(Row row);
+
+  /// No more rows: settles everything that waits. Afterwards `pending()` holds the settled rest.
+  void Finish();
+
+  const std::vector<PendingRow>& pending() const { return pending_; }
+  std::vector<PendingRow>& pending() { return pending_; }
+
+  /// What later attempts inherit; after Finish, that includes a weak baseline.
+  std::optional<std::int64_t> HandedOn() const;
+  /// The baseline in force for the next step, provisional ones included.
+  std::optional<std::int64_t> InForce() const;
+  std::int64_t baseline_shifts() const { return baseline_shifts_; }
+  std::int64_t weak_baselines() const { return weak_baselines_; }
+
+ private:
+  static constexpr std::size_t kWindow = 101;      // steps a baseline is the median of
+  static constexpr std::uint64_t kCadence = 32;    // refreshed each time at first, then every 32nd
+  static constexpr int kWaiting = 3;               // later steps that form an own baseline
+  static constexpr int kShiftStalls = 3;           // stalls in a row that are a new normal
+  static constexpr int kShiftExcesses = 32;        // late steps in a row that are one too
+  static constexpr std::size_t kFollowers = 5;     // later steps a first step is measured by
+
+  void AddSlow(const Row& row, const RowMeasures& measures);
+  bool SplitFast(Row* row, const RowMeasures& measures);
+  void Split(PendingRow* pending, std::optional<std::int64_t> baseline) const;
+  void Observe(const PendingRow& pending);
+  void PushWindow(std::int64_t value);
+  void FormBaseline();
+  void SettleWaiting();
+  void SettleAllBut(int held);
+  void ResolveFirst(PendingRow* first) const;
+
+  template <typename Commit>
+  void CommitSettled(const Commit& commit) {
+    std::size_t settled = 0;
+    while (settled < pending_.size() && pending_[settled].settled) {
+      commit(pending_[settled].View(), pending_[settled].measures);
+      ++settled;
+    }
+    if (settled > 0) pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(settled));
+  }
+
+  std::optional<std::int64_t> own_;        // the attempt's own baseline
+  std::optional<std::int64_t> inherited_;  // stands in until there is an own one
+  std::optional<std::int64_t> weak_;       // stands in when nothing else does
+  std::vector<PendingRow> pending_;
+  int waiting_ = 0;       // later steps that wait for the own baseline
+  int stall_run_ = 0;     // stalled completed steps in a row
+  int excess_run_ = 0;    // completed later steps with an excess in a row
+  std::array<std::int64_t, kWindow> window_{};
+  std::uint64_t observed_ = 0;  // steps in the window since the last restart
+  std::int64_t baseline_shifts_ = 0;
+  std::int64_t weak_baselines_ = 0;
+};
+
+/// What a later step with work time `work` and baseline `b` may last before it has hung.
+std::int64_t StallBound(std::int64_t b);
+
+template <typename Commit>
+void Splitter::Add(Row row, const Commit& commit) {
+  const RowMeasures measures = Measure(row.slices);
+  if (pending_.empty() && SplitFast(&row, measures)) {
+    commit(row, measures);
+    return;
+  }
+  AddSlow(row, measures);
+  CommitSettled(commit);
+}
+
+}  // namespace headway::ledger

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "ledger/attempt.h"
+#include "model/report.h"
+
+namespace headway::ledger {
+
+/// One attempt inside a run: its own accounting, cut where the next attempt begins, and what later
+/// attempts and rollbacks made of its steps.
+class AttemptView {
+ public:
+  static constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+
+  AttemptView(const Attempt* attempt, Attempt::Closed closed, const RunContext* context);
+
+  const Attempt& attempt() const { return *attempt_; }
+  const Attempt::State& state() const { return closed_.state; }
+  const Attempt::Closed& closed() const { return closed_; }
+  std::int64_t begin_wall() const { return begin_wall_; }
+  std::int64_t begin() const { return begin_; }  // net, like all that follow
+  std::int64_t end() const { return end_; }
+  bool has_steps() const { return state().any_step; }
+  /// Whether the last step started did not complete by its own records.
+  bool in_flight() const { return closed_.in_flight; }
+
+  /// Ends the attempt's life at `net` (the next one's start).
+  void CutAt(std::int64_t net);
+
+  /// The in-flight step was completed after all: the next attempt went on after it.
+  void MarkEvident();
+  /// The in-flight step's progress is lost without a later step that says so.
+  void MarkInFlightLost() { in_flight_lost_ = true; }
+  /// Steps of segment `segment` with an index of at least `index` are lost.
+  void Keep(std::size_t segment, std::int64_t below);
+
+  std::size_t segments() const { return attempt_->segments().size(); }
+  const Segment& segment(std::size_t i) const { return attempt_->segments()[i]; }
+  std::int64_t keep_below(std::size_t i) const { return keep_below_[i]; }
+
+  /// Sums over [from, to) with lost progress in wasted_progress. `steps`, `slow` and `outside`
+  /// count retained steps only, and those that begin inside.
+  Sums Between(std::int64_t from, std::int64_t to) const;
+  /// The same over the whole life.
+  Sums Total() const { return Between(begin_, end_); }
+  /// Progress (steps, and phases that share their fate) of the segment's steps with an index in
+  /// [from, to), the in-flight step included.
+  std::int64_t ProgressOf(std::size_t segment, std::int64_t from, std::int64_t to) const;
+  /// Progress of the in-flight step alone.
+  std::int64_t InFlightProgress() const;
+  /// Progress inside steps that are retained and lie beyond step `index`.
+  std::int64_t RetainedBeyond(std::int64_t index) const;
+  /// Retained complete steps, and the highest of them.
+  std::int64_t RetainedSteps() const;
+  std::optional<std::int64_t> HighestRetained() const;
+  /// End of the first complete step with an index of at least `index`.
+  std::optional<std::int64_t> CompletionOf(std::int64_t index) const;
+
+  /// Calls `visit(row, wasted)` for the rows that overlap [from, to), in order.
+  void Visit(std::int64_t from, std::int64_t to,
+             const std::function<void(const Row&, bool wasted)>& visit) const;
+  /// Calls `visit` for complete steps, the newest first, until it returns false.
+  void VisitStepsBackward(const std::function<bool(const Row&, const RowMeasures&)>& visit) const;
+
+ private:
+  struct Range {
+    std::uint64_t first = 0, last = 0;  // ordinals
+  };
+
+  std::uint64_t rows() const { return attempt_->rows().size() + closed_.tail.size(); }
+  Row TailRow(std::size_t i) const { return closed_.tail[i].View(); }
+  std::int64_t BeginOf(std::uint64_t ordinal) const;
+  Sums BeforeRow(std::uint64_t ordinal) const;
+  Sums Before(std::int64_t net) const;
+  std::uint64_t SegmentEnd(std::size_t i) const;
+  /// Rows of the segment's steps with an index in [from, to), with what shares their fate.
+  Range RowsOf(std::size_t segment, std::int64_t from, std::int64_t to) const;
+  Range WastedRows(std::size_t segment) const;
+  std::int64_t Retainable(const Sums& sums) const;
+  bool InFlightWasted() const;
+
+  const Attempt* attempt_;
+  Attempt::Closed closed_;
+  const RunContext* context_;
+  std::int64_t begin_wall_ = 0;
+  std::int64_t begin_ = 0;
+  std::int64_t lead_begin_ = 0;
+  std::int64_t end_ = 0;
+  bool in_flight_lost_ = false;
+  std::vector<std::int64_t> keep_below_;  // [num_segments]
+};
+
+}  // namespace headway::ledger

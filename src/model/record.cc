@@ -1,0 +1,47 @@
+#include "model/record.h"
+
+#include <array>
+
+namespace headway {
+namespace {
+
+constexpr std::array<std::string_view, kSpanKindCount> kSpanNames = {
+    "",           "accelerator_init",   "training_prep", "data_loading", "async_data_loading",
+    "checkpoint_save", "checkpoint_restore", "custom",   "phase",        "elastic_wait",
+    "elastic_reinit"};
+
+}  // namespace
+
+std::string_view SpanKindName(SpanKind kind) {
+  return kSpanNames[static_cast<std::size_t>(kind)];
+}
+
+bool ParseSpanKind(std::string_view name, SpanKind* kind) {
+  for (std::size_t i = 1; i < kSpanNames.size(); ++i) {
+    if (kSpanNames[i] == name) {
+      *kind = static_cast<SpanKind>(i);
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string_view RecordTypeName(RecordType type) {
+  switch (type) {
+    case RecordType::kJobStart: return "job_start";
+    case RecordType::kJobEnd: return "job_end";
+    case RecordType::kStepStart: return "step_start";
+    case RecordType::kStepEnd: return "step_end";
+    case RecordType::kCapacity: return "capacity";
+    case RecordType::kCheckpointSaved: return "checkpoint_saved";
+    case RecordType::kHeartbeat: return "heartbeat";
+    case RecordType::kExit: return "exit";
+    case RecordType::kExclude: return "exclude";
+    case RecordType::kRollback: return "rollback";
+    case RecordType::kQuery: return "query";
+    case RecordType::kNotice: return "notice";
+    default: return "";
+  }
+}
+
+}  // namespace headway

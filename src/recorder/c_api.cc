@@ -1,0 +1,357 @@
+#include <headway/headway.h>
+
+#include <sched.h>
+#include <signal.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "recorder/core.h"
+#include "recorder/environment.h"
+
+/// The C interface: translates, and lets no exception out.
+
+namespace {
+
+using headway::Blocking;
+using headway::Code;
+using headway::RecordType;
+using headway::Result;
+using headway::SpanKind;
+using headway::Status;
+using headway::recorder::Core;
+using headway::recorder::CoreOptions;
+
+static_assert(HEADWAY_FROM_ENVIRONMENT == CoreOptions::kFromEnvironment);
+static_assert(HEADWAY_NO_STEP == headway::kNoStep && HEADWAY_NO_TIME == headway::kNoTime);
+static_assert(HEADWAY_ACCELERATOR_INIT == static_cast<int>(SpanKind::kAcceleratorInit));
+static_assert(HEADWAY_TRAINING_PREP == static_cast<int>(SpanKind::kTrainingPrep));
+static_assert(HEADWAY_DATA_LOADING == static_cast<int>(SpanKind::kDataLoading));
+static_assert(HEADWAY_ASYNC_DATA_LOADING == static_cast<int>(SpanKind::kAsyncDataLoading));
+static_assert(HEADWAY_CHECKPOINT_SAVE == static_cast<int>(SpanKind::kCheckpointSave));
+static_assert(HEADWAY_CHECKPOINT_RESTORE == static_cast<int>(SpanKind::kCheckpointRestore));
+static_assert(HEADWAY_CUSTOM == static_cast<int>(SpanKind::kCustom));
+static_assert(HEADWAY_PHASE == static_cast<int>(SpanKind::kPhase));
+static_assert(HEADWAY_ELASTIC_WAIT == static_cast<int>(SpanKind::kElasticWait));
+static_assert(HEADWAY_ELASTIC_REINIT == static_cast<int>(SpanKind::kElasticReinit));
+static_assert(HEADWAY_BLOCKING_YES == static_cast<int>(Blocking::kYes));
+static_assert(HEADWAY_BLOCKING_NO == static_cast<int>(Blocking::kNo));
+
+// The open recorders, for hooks. A fixed array, for a signal handler walks it.
+std::array<std::atomic<headway_recorder*>, headway::limits::kOpenRecorders> open_recorders{};
+std::atomic<int> hooks_running{0};  // a recorder is not freed while one looks at it
+
+}  // namespace
+
+struct headway_recorder {
+  std::unique_ptr<Core> core;
+};
+
+namespace {
+
+template <typename Function>
+void ForEachOpen(Function function) noexcept {
+  hooks_running.fetch_add(1, std::memory_order_seq_cst);
+  for (std::atomic<headway_recorder*>& entry : open_recorders) {
+    if (headway_recorder* const recorder = entry.load(std::memory_order_seq_cst)) {
+      function(*recorder->core);
+    }
+  }
+  hooks_running.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+// --- exit ------------------------------------------------------------------------------------------
+
+void FinishAll(int status) noexcept {
+  ForEachOpen([status](Core& core) {
+    if (core.hook_exit()) core.Finish(status);
+  });
+}
+
+void HookExit() {
+  // on_exit, unlike atexit, is told the status. The library is never unloaded (-z nodelete), so that the
+  // handler stays where it is.
+  [[maybe_unused]] static const bool hooked =
+      ::on_exit([](int status, void*) { FinishAll(status); }, nullptr) == 0;
+}
+
+// --- SIGTERM ---------------------------------------------------------------------------------------
+
+struct sigaction earlier_action;
+
+void OnSigterm(int signal, siginfo_t* info, void* context) {
+  const int saved_errno = errno;
+  ForEachOpen([signal](Core& core) {
+    if (core.hook_sigterm()) core.Notice(signal);
+  });
+  errno = saved_errno;
+  if ((earlier_action.sa_flags & SA_SIGINFO) != 0) {
+    if (earlier_action.sa_sigaction != nullptr) earlier_action.sa_sigaction(signal, info, context);
+  } else if (earlier_action.sa_handler == SIG_DFL) {
+    // The usual course: the signal is blocked while this handler runs and strikes when it returns.
+    struct sigaction usual = {};
+    usual.sa_handler = SIG_DFL;
+    ::sigaction(signal, &usual, nullptr);
+    ::raise(signal);
+  } else if (earlier_action.sa_handler != SIG_IGN) {
+    earlier_action.sa_handler(signal);
+  }
+}
+
+void HookSigterm() {
+  [[maybe_unused]] static const bool hooked = [] {
+    struct sigaction action = {};
+    if (::sigaction(SIGTERM, nullptr, &earlier_action) != 0) return false;
+    action.sa_sigaction = OnSigterm;
+    action.sa_mask = earlier_action.sa_mask;
+    // The earlier handler runs as it expects to: on its stack, interrupting calls or not.
+    action.sa_flags = SA_SIGINFO | (earlier_action.sa_flags & (SA_ONSTACK | SA_RESTART | SA_NODEFER));
+    if (earlier_action.sa_handler == SIG_DFL || earlier_action.sa_handler == SIG_IGN) {
+      action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+    }
+    return ::sigaction(SIGTERM, &action, nullptr) == 0;
+  }();
+}
+
+// --- opening ---------------------------------------------------------------------------------------
+
+void SetError(std::string_view message, char* error, std::size_t error_size) {
+  if (error == nullptr || error_size == 0) return;
+  const std::string_view cut = headway::TruncateUtf8(message, error_size - 1);
+  std::memcpy(error, cut.data(), cut.size());
+  error[cut.size()] = '\0';
+}
+
+// The caller's options as far as its release knew them, the rest as HEADWAY_OPTIONS_INIT has it.
+headway_options Complete(const headway_options* given) {
+  headway_options options = HEADWAY_OPTIONS_INIT;
+  if (given == nullptr) return options;
+  const std::size_t known = std::min(given->struct_size, sizeof options);
+  std::memcpy(&options, given, known);
+  options.struct_size = sizeof options;
+  return options;
+}
+
+Status Open(const headway_options* given, headway_recorder** recorder) {
+  const headway::recorder::Environment env =
+      headway::recorder::DetectEnvironment(headway::recorder::ProcessEnvironment());
+  if (env.disabled) return headway::OkStatus();
+  const headway_options raw = Complete(given);
+  const auto text = [](const char* value) { return std::string(value == nullptr ? "" : value); };
+  CoreOptions options;
+  options.project = text(raw.project);
+  options.run = text(raw.run);
+  options.dir = text(raw.dir);
+  options.resume = text(raw.resume);
+  options.job_id = text(raw.job_id);
+  options.attempt_key = text(raw.attempt_key);
+  options.rank = raw.rank;
+  options.world_size = raw.world_size;
+  options.local_rank = raw.local_rank;
+  options.attempt_index = raw.attempt_index;
+  options.heartbeat = raw.heartbeat != 0;
+  options.hook_sigterm = raw.hook_sigterm != 0;
+  options.hook_exit = raw.hook_exit != 0;
+  options.job_start = raw.job_start != 0;
+
+  auto opened = std::make_unique<headway_recorder>();
+  std::atomic<headway_recorder*>* place = nullptr;
+  for (std::atomic<headway_recorder*>& entry : open_recorders) {
+    if (entry.load(std::memory_order_relaxed) == nullptr) place = &entry;
+  }
+  if (place == nullptr) {
+    return {Code::kResourceExhausted,
+            std::to_string(open_recorders.size()) + " recorders are open; close one first"};
+  }
+  Result<std::unique_ptr<Core>> core = Core::Open(options, env);
+  if (!core.ok()) return core.status();
+  opened->core = *std::move(core);
+  for (std::atomic<headway_recorder*>& entry : open_recorders) {
+    headway_recorder* expected = nullptr;
+    if (entry.compare_exchange_strong(expected, opened.get())) break;
+  }
+  if (options.hook_exit) HookExit();
+  if (options.hook_sigterm) HookSigterm();
+  *recorder = opened.release();
+  return headway::OkStatus();
+}
+
+}  // namespace
+
+extern "C" {
+
+uint32_t headway_abi_version(void) noexcept { return HEADWAY_ABI_VERSION; }
+
+const char* headway_version(void) noexcept { return HEADWAY_VERSION; }
+
+int32_t headway_open(const headway_options* options, headway_recorder** recorder, char* error,
+                     size_t error_size) noexcept {
+  SetError("", error, error_size);
+  if (recorder == nullptr) {
+    SetError("recorder must not be NULL", error, error_size);
+    return static_cast<int32_t>(Code::kInvalidArgument);
+  }
+  *recorder = nullptr;
+  try {
+    const Status status = Open(options, recorder);
+    SetError(status.message(), error, error_size);
+    return static_cast<int32_t>(status.code());
+  } catch (const std::bad_alloc&) {
+    SetError("out of memory", error, error_size);
+    return static_cast<int32_t>(Code::kResourceExhausted);
+  } catch (const std::exception& exception) {
+    SetError(exception.what(), error, error_size);
+    return static_cast<int32_t>(Code::kInternal);
+  }
+}
+
+void headway_finish(headway_recorder* recorder, int32_t status) noexcept {
+  if (recorder != nullptr) recorder->core->Finish(status);
+}
+
+void headway_finish_all(int32_t status) noexcept { FinishAll(status); }
+
+void headway_close(headway_recorder* recorder) noexcept {
+  if (recorder == nullptr) return;
+  recorder->core->Finish(0);
+  const bool owned = recorder->core->writer().owned();
+  for (std::atomic<headway_recorder*>& entry : open_recorders) {
+    headway_recorder* expected = recorder;
+    if (entry.compare_exchange_strong(expected, nullptr, std::memory_order_seq_cst)) break;
+  }
+  // In a forked child the heartbeat's condition variable still counts a waiter that does not exist there;
+  // destroying it would wait for ever. A few pages are the smaller harm.
+  if (!owned) return;
+  for (int tries = 0; tries < 100'000; ++tries) {
+    if (hooks_running.load(std::memory_order_seq_cst) == 0) {
+      delete recorder;
+      return;
+    }
+    ::sched_yield();
+  }
+}
+
+void headway_step_start(headway_recorder* recorder, int64_t step) noexcept {
+  if (recorder != nullptr) recorder->core->Record(RecordType::kStepStart, step);
+}
+
+void headway_step_end(headway_recorder* recorder, int64_t step) noexcept {
+  if (recorder != nullptr) recorder->core->Record(RecordType::kStepEnd, step);
+}
+
+void headway_step_soft_end(headway_recorder* recorder, int64_t step) noexcept {
+  if (recorder != nullptr) recorder->core->Record(RecordType::kStepSoftEnd, step);
+}
+
+headway_name_id headway_name(headway_recorder* recorder, const char* name) noexcept {
+  if (recorder == nullptr || name == nullptr) return 0;
+  return recorder->core->writer().Intern(name);
+}
+
+headway_span headway_span_begin(headway_recorder* recorder, headway_span_kind kind,
+                                headway_blocking blocking, headway_name_id name,
+                                int64_t step) noexcept {
+  const auto raw_kind = static_cast<unsigned>(kind);
+  const auto raw_blocking = static_cast<unsigned>(blocking);
+  if (recorder == nullptr || raw_kind == 0 || raw_kind >= headway::kSpanKindCount ||
+      raw_blocking > 2 || name > headway::journal::kMaxNameId) {
+    return 0;
+  }
+  return recorder->core->BeginSpan(static_cast<SpanKind>(raw_kind),
+                                   static_cast<Blocking>(raw_blocking), name, step);
+}
+
+void headway_span_end(headway_recorder* recorder, headway_span span) noexcept {
+  if (recorder != nullptr) recorder->core->EndSpan(span);
+}
+
+void headway_checkpoint_saved(headway_recorder* recorder, int64_t step) noexcept {
+  if (recorder != nullptr) recorder->core->Record(RecordType::kCheckpointSaved, step);
+}
+
+void headway_rollback(headway_recorder* recorder, int64_t step) noexcept {
+  if (recorder != nullptr) recorder->core->Record(RecordType::kRollback, step);
+}
+
+void headway_capacity(headway_recorder* recorder, int64_t available, int64_t active,
+                      int64_t total) noexcept {
+  if (recorder == nullptr) return;
+  const auto half = [](int64_t value) -> std::uint64_t {
+    return value < 0 || value >= 0xffffffff ? 0xffffffffu : static_cast<std::uint64_t>(value);
+  };
+  recorder->core->Record(RecordType::kCapacity,
+                         static_cast<std::int64_t>(half(available) | half(active) << 32),
+                         total < 0 ? -1 : total);
+}
+
+void headway_exclude(headway_recorder* recorder, int64_t from_ns, int64_t to_ns,
+                     headway_name_id reason) noexcept {
+  if (recorder != nullptr) {
+    recorder->core->RecordNamed(RecordType::kExclude, reason, from_ns, to_ns);
+  }
+}
+
+void headway_log(headway_recorder* recorder, headway_name_id metric, double value,
+                 int64_t step) noexcept {
+  if (recorder == nullptr) return;
+  std::int64_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  recorder->core->RecordNamed(RecordType::kMetric, metric, step, bits);
+}
+
+void headway_config(headway_recorder* recorder, const char* config_class, const char* json,
+                    size_t size) noexcept {
+  if (recorder == nullptr || json == nullptr) return;
+  recorder->core->Config(config_class == nullptr ? "user" : config_class, {json, size});
+}
+
+void headway_heartbeat(headway_recorder* recorder) noexcept {
+  if (recorder != nullptr) recorder->core->Beat();
+}
+
+void headway_notice(headway_recorder* recorder, int32_t signal) noexcept {
+  if (recorder != nullptr) recorder->core->Notice(signal);
+}
+
+const char* headway_journal_path(const headway_recorder* recorder) noexcept {
+  return recorder == nullptr ? "" : recorder->core->writer().path().c_str();
+}
+const char* headway_project(const headway_recorder* recorder) noexcept {
+  return recorder == nullptr ? "" : recorder->core->writer().header().project.c_str();
+}
+const char* headway_run(const headway_recorder* recorder) noexcept {
+  return recorder == nullptr ? "" : recorder->core->writer().header().run.c_str();
+}
+const char* headway_run_uid(const headway_recorder* recorder) noexcept {
+  return recorder == nullptr ? "" : recorder->core->run_uid_hex().c_str();
+}
+const char* headway_attempt_key(const headway_recorder* recorder) noexcept {
+  return recorder == nullptr ? "" : recorder->core->writer().header().attempt_key.c_str();
+}
+const char* headway_destination(const headway_recorder* recorder) noexcept {
+  return recorder == nullptr ? "" : recorder->core->writer().header().destination.c_str();
+}
+int32_t headway_continued(const headway_recorder* recorder) noexcept {
+  return recorder != nullptr && recorder->core->continued() ? 1 : 0;
+}
+int64_t headway_rank(const headway_recorder* recorder) noexcept {
+  return recorder == nullptr ? HEADWAY_UNKNOWN : recorder->core->writer().header().rank;
+}
+int64_t headway_world_size(const headway_recorder* recorder) noexcept {
+  return recorder == nullptr ? HEADWAY_UNKNOWN : recorder->core->writer().header().world_size;
+}
+uint64_t headway_dropped(const headway_recorder* recorder) noexcept {
+  return recorder == nullptr ? 0 : recorder->core->writer().dropped();
+}
+
+}  // extern "C"

@@ -1,0 +1,221 @@
+#include "recorder/core.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/files.h"
+#include "base/limits.h"
+#include "journal/directory.h"
+#include "journal/liveness.h"
+#include "journal/placement.h"
+
+namespace headway::recorder {
+
+namespace internal {
+
+constinit thread_local std::uint16_t thread_ordinal = kNoOrdinal;
+
+std::uint16_t AssignThreadOrdinal() noexcept {
+  static std::atomic<std::uint32_t> next{0};
+  // Beyond 65534 threads they share an ordinal: still told apart from the first ones.
+  const std::uint32_t ordinal = next.fetch_add(1, std::memory_order_relaxed);
+  thread_ordinal = static_cast<std::uint16_t>(std::min<std::uint32_t>(ordinal, kNoOrdinal - 1));
+  return thread_ordinal;
+}
+
+}  // namespace internal
+
+namespace {
+
+// A span's handle: bit 63 set, then kind, blocking, name and seq of the begin, so that its end needs no
+// table. seq has 31 bits (limits::kJournalRecords), a name 24.
+constexpr std::uint64_t kSpanMark = std::uint64_t{1} << 63;
+
+std::uint64_t PackSpan(std::int64_t seq, std::uint32_t name, SpanKind kind, Blocking blocking) {
+  return kSpanMark | static_cast<std::uint64_t>(kind) << 57 |
+         static_cast<std::uint64_t>(blocking) << 55 | std::uint64_t{name} << 31 |
+         static_cast<std::uint64_t>(seq);
+}
+static_assert(limits::kJournalRecords <= std::uint64_t{1} << 31);
+
+Status CheckName(std::string_view what, std::string_view name) {
+  if (name.size() <= limits::kNameBytes) return OkStatus();
+  return {Code::kInvalidArgument, "the " + std::string(what) + " has " +
+                                      std::to_string(name.size()) + " bytes; " +
+                                      std::to_string(limits::kNameBytes) + " are allowed"};
+}
+
+std::string FirstOf(std::string_view a, std::string_view b, std::string_view c = {}) {
+  return std::string(!a.empty() ? a : !b.empty() ? b : c);
+}
+
+std::int64_t FirstOf(std::int64_t option, std::int64_t environment) {
+  return option == CoreOptions::kFromEnvironment ? environment : option;
+}
+
+// Launchers that are started in a loop may hand out the same key again. If this rank has used it and is
+// gone, this is the next attempt: "KEY~1". Every rank comes to the same answer by itself.
+std::string NextAttemptKey(const std::string& key, const RunUid& run_uid, std::int64_t rank,
+                           const std::vector<journal::JournalFile>& journals) {
+  std::uint64_t used = 0;
+  for (const journal::JournalFile& file : journals) {
+    const journal::Header& h = file.header;
+    const bool same_key = h.attempt_key == key || (h.attempt_key.starts_with(key) &&
+                                                   h.attempt_key.substr(key.size()).starts_with('~'));
+    if (!same_key || h.run_uid != run_uid || h.rank != rank ||
+        h.origin != journal::Origin::kRecorder) {
+      continue;
+    }
+    const Result<UniqueFd> fd = OpenForReading(file.path);
+    // While one of them lives, this process is its companion, not its successor.
+    if (!fd.ok() || journal::ProbeLiveness(fd->get(), h) != Liveness::kDead) return h.attempt_key;
+    std::uint64_t number = 0;
+    for (std::size_t i = key.size() + 1; i < h.attempt_key.size(); ++i) {
+      number = number * 10 + static_cast<std::uint64_t>(h.attempt_key[i] - '0');
+    }
+    used = std::max(used, number + 1);
+  }
+  return used == 0 ? key : key + "~" + std::to_string(used);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Core>> Core::Open(const CoreOptions& options, const Environment& env) {
+  // A supervisor's records and this process's must meet, so that its word outweighs the program's.
+  const bool supervised = !env.run_uid.empty();
+  const auto pick = [supervised](const std::string& option, const std::string& environment,
+                                 std::string_view otherwise) {
+    return supervised ? FirstOf(environment, option, otherwise)
+                      : FirstOf(option, environment, otherwise);
+  };
+  journal::WriterOptions writer_options;
+  journal::Header& header = writer_options.header;
+  header.project = pick(options.project, env.project, "default");
+  header.run = pick(options.run, env.run, "default");
+  header.rank = FirstOf(options.rank, env.rank);
+  header.world_size = FirstOf(options.world_size, env.world_size);
+  header.local_rank = FirstOf(options.local_rank, env.local_rank);
+  header.attempt_index = FirstOf(options.attempt_index, env.attempt_index);
+  header.job_id = FirstOf(options.job_id, env.job_id);
+  header.attempt_key = FirstOf(options.attempt_key, env.attempt_key);
+  header.software = "headway " HEADWAY_VERSION;
+  HEADWAY_RETURN_IF_ERROR(CheckName("project", header.project));
+  HEADWAY_RETURN_IF_ERROR(CheckName("run name", header.run));
+  HEADWAY_RETURN_IF_ERROR(CheckName("job id", header.job_id));
+  HEADWAY_RETURN_IF_ERROR(CheckName("attempt key", header.attempt_key));
+
+  const std::string wanted = pick(options.dir, env.dir, "");
+  if (wanted.empty()) {
+    return Status(Code::kFailedPrecondition,
+                  "no directory for journals: set HEADWAY_DIR, for there is no HOME");
+  }
+  const journal::Place place = journal::ChoosePlace(wanted, header.rank, options.node_local);
+  header.destination = place.destination;
+
+  journal::RunRequest request;
+  request.dirs = {wanted};
+  if (place.dir != wanted) request.dirs.push_back(place.dir);
+  request.project = header.project;
+  request.run = header.run;
+  request.job_id = header.job_id;
+  request.attempt_index = header.attempt_index;
+  const Result<journal::Resume> resume =
+      journal::ParseResume(FirstOf(options.resume, env.resume));
+  if (!resume.ok()) return resume.status();
+  request.resume = *resume;
+  if (supervised) {
+    const Result<RunUid> uid = ParseUid<RunUid>(env.run_uid);
+    if (!uid.ok()) return Status(Code::kInvalidArgument, "HEADWAY_RUN_UID: " + uid.status().message());
+    request.run_uid = *uid;
+  }
+
+  const std::string directory =
+      journal::RunDirectory(place.dir, header.project, header.run);
+  const Result<UniqueFd> made = MakeAndOpenDirectory(
+      place.dir, {"journals", MakePathComponent(header.project), MakePathComponent(header.run)});
+  if (!made.ok()) return made.status();
+
+  // From choosing a run to having a journal in it no other process of this machine chooses.
+  const journal::RunLock lock = journal::RunLock::Acquire(directory);
+  const Result<journal::RunChoice> choice = journal::ChooseRun(request);
+  if (!choice.ok()) return choice.status();
+  header.run_uid = choice->uid;
+  if (options.attempt_key.empty() && !env.attempt_key_given && !header.attempt_key.empty()) {
+    const Result<std::vector<journal::JournalFile>> journals =
+        journal::ListJournals(place.dir, header.project, header.run);
+    if (journals.ok()) {
+      header.attempt_key =
+          NextAttemptKey(header.attempt_key, header.run_uid, header.rank, *journals);
+    }
+  }
+
+  writer_options.clock = options.clock;
+  Result<std::unique_ptr<journal::JournalWriter>> writer =
+      journal::JournalWriter::Create(directory, writer_options);
+  if (!writer.ok()) return writer.status();
+
+  std::unique_ptr<Core> core(new Core());
+  core->writer_ = *std::move(writer);
+  core->clock_ = options.clock != nullptr ? options.clock : &SystemClock::Get();
+  core->continued_ = choice->continued;
+  core->hook_exit_ = options.hook_exit;
+  core->hook_sigterm_ = options.hook_sigterm;
+  core->run_uid_hex_ = ToHex(choice->uid);
+  if (options.job_start) core->Record(RecordType::kJobStart, 0);
+  if (options.heartbeat && !env.heartbeat_off) {
+    core->heartbeat_.Start(options.heartbeat_ns, [raw = core.get()] { raw->Beat(); });
+  }
+  return core;
+}
+
+Core::~Core() {
+  if (writer_->owned()) {
+    heartbeat_.Stop();
+  } else {
+    heartbeat_.Abandon();
+  }
+}
+
+std::uint64_t Core::BeginSpan(SpanKind kind, Blocking blocking, std::uint32_t name,
+                              std::int64_t step) noexcept {
+  const std::int64_t seq =
+      writer_->Append(journal::MetaHigh(RecordType::kSpanBegin, kind, blocking, ThreadOrdinal()),
+                      writer_->Now(), step, name);
+  // A begin that was not kept has no end either.
+  return seq == journal::kNotKept ? 0 : PackSpan(seq, name, kind, blocking);
+}
+
+void Core::EndSpan(std::uint64_t span) noexcept {
+  if ((span & kSpanMark) == 0) return;
+  const auto kind = static_cast<SpanKind>((span >> 57) & 31);
+  const auto blocking = static_cast<Blocking>((span >> 55) & 3);
+  const auto name = static_cast<std::uint32_t>((span >> 31) & journal::kMaxNameId);
+  const auto seq = static_cast<std::int64_t>(span & ((std::uint64_t{1} << 31) - 1));
+  writer_->Append(journal::MetaHigh(RecordType::kSpanEnd, kind, blocking, ThreadOrdinal()),
+                  writer_->Now(), kNoStep, journal::PackSpanEnd(seq, name));
+}
+
+void Core::Config(std::string_view config_class, std::string_view json) noexcept {
+  writer_->AppendPayload(RecordType::kConfig, writer_->Intern(config_class), writer_->Now(), json);
+}
+
+void Core::Beat() noexcept {
+  Record(RecordType::kHeartbeat, clock_->Wall().ns);
+  writer_->Maintain();
+}
+
+void Core::Notice(int signal) noexcept {
+  // No thread ordinal: thread-local storage may be allocated on first use, which no handler may do.
+  writer_->AppendEssential(journal::MetaHigh(RecordType::kNotice, 0), writer_->Now(), signal, 0);
+}
+
+void Core::Finish(int status) noexcept {
+  if (!writer_->owned() || finished_.exchange(true)) return;
+  heartbeat_.Stop();
+  writer_->AppendEssential(journal::MetaHigh(RecordType::kJobEnd, ThreadOrdinal()),
+                           writer_->Now(), status, 0);
+  writer_->Finish();
+}
+
+}  // namespace headway::recorder

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "journal/writer.h"
+#include "recorder/environment.h"
+#include "recorder/heartbeat.h"
+
+/// Core: one open recorder. Behind the C interface of headway.h, whose contract it keeps.
+
+namespace headway::recorder {
+
+/// What a program asks for. Absent things come from the environment.
+struct CoreOptions {
+  std::string project;
+  std::string run;
+  std::string dir;
+  std::string resume;
+  std::string job_id;
+  std::string attempt_key;
+  static constexpr std::int64_t kFromEnvironment = INT64_MIN;
+  std::int64_t rank = kFromEnvironment;
+  std::int64_t world_size = kFromEnvironment;
+  std::int64_t local_rank = kFromEnvironment;
+  std::int64_t attempt_index = kFromEnvironment;
+  bool heartbeat = false;
+  bool hook_sigterm = false;
+  bool hook_exit = true;
+  bool job_start = true;
+
+  const Clock* clock = nullptr;                       ///< null: the system's
+  std::int64_t heartbeat_ns = kNanosPerSecond;
+  std::string node_local;                             ///< replaces /var/tmp/headway-<uid>
+};
+
+/// Ordinal of the calling thread within this process: 0 for the first that records.
+inline std::uint16_t ThreadOrdinal() noexcept;
+
+class Core {
+ public:
+  static Result<std::unique_ptr<Core>> Open(const CoreOptions& options, const Environment& env);
+  ~Core();
+
+  void Record(RecordType type, std::int64_t a, std::int64_t b = 0) noexcept {
+    writer_->Append(journal::MetaHigh(type, ThreadOrdinal()), writer_->Now(), a, b);
+  }
+  std::uint64_t BeginSpan(SpanKind kind, Blocking blocking, std::uint32_t name,
+                          std::int64_t step) noexcept;
+  void EndSpan(std::uint64_t span) noexcept;
+  void RecordNamed(RecordType type, std::uint32_t name, std::int64_t a, std::int64_t b) noexcept {
+    writer_->Append(journal::NamedMetaHigh(static_cast<std::uint8_t>(type), name), writer_->Now(), a,
+                    b);
+  }
+  void Config(std::string_view config_class, std::string_view json) noexcept;
+  void Beat() noexcept;
+  /// Async-signal-safe.
+  void Notice(int signal) noexcept;
+  void Finish(int status) noexcept;
+
+  journal::JournalWriter& writer() { return *writer_; }
+  const journal::JournalWriter& writer() const { return *writer_; }
+  bool continued() const { return continued_; }
+  bool hook_exit() const { return hook_exit_; }
+  bool hook_sigterm() const { return hook_sigterm_; }
+  const std::string& run_uid_hex() const { return run_uid_hex_; }
+
+ private:
+  Core() = default;
+
+  std::unique_ptr<journal::JournalWriter> writer_;
+  const Clock* clock_ = nullptr;
+  bool continued_ = false;
+  bool hook_exit_ = false;
+  bool hook_sigterm_ = false;
+  std::atomic<bool> finished_{false};
+  std::string run_uid_hex_;
+  Heartbeat heartbeat_;
+};
+
+namespace internal {
+inline constexpr std::uint16_t kNoOrdinal = 0xffff;
+extern constinit thread_local std::uint16_t thread_ordinal;
+std::uint16_t AssignThreadOrdinal() noexcept;
+}  // namespace internal
+
+inline std::uint16_t ThreadOrdinal() noexcept {
+  const std::uint16_t ordinal = internal::thread_ordinal;
+  if (ordinal != internal::kNoOrdinal) [[likely]] return ordinal;
+  return internal::AssignThreadOrdinal();
+}
+
+}  // namespace headway::recorder
