@@ -29,7 +29,7 @@ if(native_sources)
   target_compile_definitions(headway_native PRIVATE Py_LIMITED_API=0x030A0000
                              HEADWAY_VERSION="${PROJECT_VERSION}")
   target_include_directories(headway_native SYSTEM PRIVATE ${Python3_INCLUDE_DIRS})
-  foreach(room IN ITEMS recorder ledger)
+  foreach(room IN ITEMS recorder ledger runs)
     if(TARGET headway_${room})
       target_link_libraries(headway_native PRIVATE headway_${room})
     endif()

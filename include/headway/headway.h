@@ -108,6 +108,12 @@ HEADWAY_API void headway_finish_all(int32_t status) HEADWAY_NOEXCEPT;
 /** Frees the recorder; finishes it with status 0 first unless it is finished. The last call with it. */
 HEADWAY_API void headway_close(headway_recorder* recorder) HEADWAY_NOEXCEPT;
 
+/**
+ * headway_close() for wrappers with a destructor. `owner` is the wrapping object: when it has static storage,
+ * exit() is what destroys it, and the end is left to `hook_exit`, which knows the exit status.
+ */
+HEADWAY_API void headway_release(headway_recorder* recorder, const void* owner) HEADWAY_NOEXCEPT;
+
 /* Steps. A step lasts from its start to the next start, its hard end or the end of the attempt. */
 
 HEADWAY_API void headway_step_start(headway_recorder* recorder, int64_t step) HEADWAY_NOEXCEPT;

@@ -115,7 +115,8 @@ class Recorder {
     }
     return *this;
   }
-  /// Ends the job as Finish does: clean, or failed when an exception is passing through.
+  /// Ends the job as Finish does: clean, or failed when an exception is passing through. One of static
+  /// lifetime is ended by exit(), with the exit status.
   ~Recorder() { Close(); }
 
   bool enabled() const noexcept { return handle_ != nullptr; }
@@ -201,7 +202,7 @@ class Recorder {
   void Close() noexcept {
     if (handle_ == nullptr) return;
     if (std::uncaught_exceptions() > exceptions_) headway_finish(handle_, 1);
-    headway_close(std::exchange(handle_, nullptr));
+    headway_release(std::exchange(handle_, nullptr), this);
   }
   static void HookTerminate() noexcept;
 

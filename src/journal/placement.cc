@@ -51,14 +51,11 @@ Placement ExaminePlace(const std::string& path) {
 
 Place ChoosePlaceFor(Placement placement, const std::string& wanted, std::int64_t rank,
                      const std::string& node_local) {
-  if (placement == Placement::kMapped) return {wanted, ""};
+  if (placement != Placement::kNetwork) return {wanted, ""};
   const std::string local =
       node_local.empty() ? "/var/tmp/headway-" + std::to_string(::geteuid()) : node_local;
   if (!MakePrivateDirectory(local).ok()) return {wanted, ""};
-  const Placement there = ExaminePlace(local);
-  // Only a mapping, or not having to write over a network, is worth moving for.
-  if (there == Placement::kNetwork) return {wanted, ""};
-  if (there == Placement::kLocal && placement == Placement::kLocal) return {wanted, ""};
+  if (ExaminePlace(local) == Placement::kNetwork) return {wanted, ""};
   return {local, rank <= 0 ? wanted : ""};
 }
 

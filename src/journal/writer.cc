@@ -131,7 +131,7 @@ struct JournalWriter::Impl {
   std::uint64_t released_bytes = 0;    // of it, given back to the kernel's page cache
   std::uint64_t chunk_bytes = kFirstChunkBytes;
   std::atomic<bool> finished{false};
-  std::atomic<std::int64_t> retry_at{0};  // MonoNs before which no reservation is tried again
+  std::atomic<std::int64_t> retry_at{kNoTime};  // MonoNs before which no space is asked for again
 
   std::atomic<std::uint64_t> pending_drops{0};  // not told by a kDropped record yet
   std::atomic<std::int64_t> pending_since{0};   // MonoNs of the first of them
@@ -139,6 +139,15 @@ struct JournalWriter::Impl {
 
   NameMap names;
   std::uint32_t next_name = 1;
+
+  // Whether it is time to ask for space (again). By the clock, not by the records: importers stamp those.
+  bool MayAsk(const JournalWriter* writer) const noexcept {
+    const std::int64_t at = retry_at.load(std::memory_order_relaxed);
+    return at == kNoTime || writer->Now().ns >= at;
+  }
+  void AskLater(const JournalWriter* writer) noexcept {
+    retry_at.store(writer->Now().ns + retry_ns, std::memory_order_relaxed);
+  }
 
   int ReserveTo(const std::string& path, std::uint64_t bytes);
   int ReadyTo(HotState* hot, const std::string& path, std::uint64_t bytes);
@@ -263,7 +272,7 @@ std::int64_t JournalWriter::Impl::WriteSlots(JournalWriter* writer, const Slot* 
     offset += static_cast<std::uint64_t>(wrote);
   }
   if (!failed) return static_cast<std::int64_t>(index);
-  retry_at.store(time.ns + retry_ns, std::memory_order_relaxed);
+  AskLater(writer);
   // Give the slots back unless someone has claimed later ones, so that a full disk leaves no gap.
   std::uint64_t end = index + count;
   writer->hot_->next.compare_exchange_strong(end, index, std::memory_order_relaxed);
@@ -273,7 +282,7 @@ std::int64_t JournalWriter::Impl::WriteSlots(JournalWriter* writer, const Slot* 
 
 std::int64_t JournalWriter::Impl::AppendByWrite(JournalWriter* writer, std::uint32_t meta_high, MonoNs time,
                                          std::int64_t a, std::int64_t b) noexcept {
-  if (time.ns < retry_at.load(std::memory_order_relaxed)) {
+  if (!MayAsk(writer)) {
     CountDrop(writer, 1, time);
     return kNotKept;
   }
@@ -301,7 +310,7 @@ std::int64_t JournalWriter::Impl::AppendChain(JournalWriter* writer, std::uint8_
   };
 
   if (!writer->header_.mapped) {
-    if (time.ns < retry_at.load(std::memory_order_relaxed)) {
+    if (!MayAsk(writer)) {
       CountDrop(writer, 1, time);
       return kNotKept;
     }
@@ -328,11 +337,11 @@ std::int64_t JournalWriter::Impl::AppendChain(JournalWriter* writer, std::uint8_
     const std::uint64_t end = index + count;
     if (end > hot->limit.load(std::memory_order_relaxed)) {
       bool grown = false;
-      if (time.ns >= retry_at.load(std::memory_order_relaxed)) {
+      if (MayAsk(writer)) {
         const std::uint64_t bytes = SlotOffset(end + kEssentialSlots + kSliceSlots);
         grown = ReadyTo(hot, writer->path_, bytes) == 0 &&
                 end <= hot->limit.load(std::memory_order_relaxed);
-        if (!grown) retry_at.store(time.ns + retry_ns, std::memory_order_relaxed);
+        if (!grown) AskLater(writer);
       }
       if (!grown) {
         CountDrop(writer, 1, time);
@@ -480,9 +489,9 @@ std::int64_t JournalWriter::AppendSlow(std::uint32_t meta_high, MonoNs time, std
       if (impl_->finished.load(std::memory_order_relaxed)) return kNotKept;
       if (hot->next.load(std::memory_order_relaxed) >=
           hot->limit.load(std::memory_order_relaxed)) {
-        if (time.ns < impl_->retry_at.load(std::memory_order_relaxed)) break;
+        if (!impl_->MayAsk(this)) break;
         if (impl_->ReadyTo(hot, path_, impl_->ready_bytes + 2 * kSliceBytes) != 0) {
-          impl_->retry_at.store(time.ns + impl_->retry_ns, std::memory_order_relaxed);
+          impl_->AskLater(this);
           break;
         }
       }
@@ -545,10 +554,9 @@ void JournalWriter::Maintain() noexcept {
   if (!header_.mapped) return;
   const std::uint64_t used = SlotOffset(hot_->next.load(std::memory_order_relaxed));
   if (used + kMaintainBytes / 2 < impl_->ready_bytes) return;
-  const MonoNs now = Now();
-  if (now.ns < impl_->retry_at.load(std::memory_order_relaxed)) return;
+  if (!impl_->MayAsk(this)) return;
   if (impl_->ReadyTo(hot_, path_, used + kMaintainBytes) != 0) {
-    impl_->retry_at.store(now.ns + impl_->retry_ns, std::memory_order_relaxed);
+    impl_->AskLater(this);
     return;
   }
   impl_->TellDrops(this);

@@ -46,23 +46,29 @@ std::uint32_t CodeOf(const State& state) {
   bool passive_load = false;
   for (const State::Span& span : state.active) {  // later begins win
     switch (span.effect) {
-      case Effect::kBlocks: blocking = &span; break;
+      case Effect::kBlocks:
+        blocking = &span;
+        load |= span.bucket == BucketOf(Category::kDataLoading);
+        break;
       case Effect::kLoad: load = true; break;
       case Effect::kPassiveLoad: passive_load = true; break;
       case Effect::kPhase: phase = &span; break;
       case Effect::kNone: break;
     }
   }
-  if (blocking != nullptr) return SliceCode(SliceKind::kFixed, passive_load, blocking->bucket);
+  const LoadState loading = passive_load ? LoadState::kPassive
+                            : load       ? LoadState::kActive
+                                         : LoadState::kNone;
+  if (blocking != nullptr) return SliceCode(SliceKind::kFixed, loading, blocking->bucket);
   if (state.in_step) {
-    return SliceCode(load ? SliceKind::kWorkLoad : SliceKind::kWork, passive_load,
+    return SliceCode(load ? SliceKind::kWorkLoad : SliceKind::kWork, loading,
                      phase != nullptr ? phase->bucket : BucketOf(Category::kProductive));
   }
   if (load) {
-    return SliceCode(SliceKind::kFixed, passive_load, BucketOf(Category::kDataLoading));
+    return SliceCode(SliceKind::kFixed, loading, BucketOf(Category::kDataLoading));
   }
-  if (phase != nullptr) return SliceCode(SliceKind::kRetainable, passive_load, phase->bucket);
-  return SliceCode(SliceKind::kFixed, passive_load,
+  if (phase != nullptr) return SliceCode(SliceKind::kRetainable, loading, phase->bucket);
+  return SliceCode(SliceKind::kFixed, loading,
                    BucketOf(state.any_step ? Category::kOther : Category::kProgramStartup));
 }
 
@@ -203,6 +209,10 @@ void Attempt::SaveCheckpoint() {
 }
 
 void Attempt::Process(const TimedRecord& timed) {
+  if (timed.record.type == RecordType::kClock) {
+    CheckClock(timed.record.a, timed.time);  // it only accompanies the record that follows
+    return;
+  }
   if (state_.any_first_wall == kNoTime) state_.any_first_wall = timed.time;
   if (timed.record.writer == lead_) {
     ProcessLead(timed);
@@ -211,7 +221,8 @@ void Attempt::Process(const TimedRecord& timed) {
   }
   // Counted last: what a checkpoint was taken of must not have counted this record yet. Within a
   // journal, threads that record at the same time may pass each other; that is no guess.
-  if (timed.clamped() && !context_->writers[timed.record.writer].monotonic) {
+  const Writer& writer = context_->writers[timed.record.writer];
+  if (timed.clamped() && (writer.event_file || !writer.monotonic)) {
     state_.notes[Note::kOutOfOrder] += 1;
   }
   if (!state_.ended) state_.life_wall = std::max(state_.life_wall, timed.time);
@@ -236,16 +247,29 @@ void Attempt::End(std::int64_t wall, bool clean, bool by_exit) {
   state_.life_wall = std::max(state_.life_wall, wall);
 }
 
+// The first exit counts.
+void Attempt::NoteExit(const Record& record) {
+  if (state_.exited) return;
+  state_.exited = true;
+  if (record.a >= 0) state_.exit_status = record.a;
+  if (record.b != 0) state_.exit_signal = record.b;
+  state_.interrupted |= record.b == kSigterm;
+}
+
 void Attempt::ProcessOther(const TimedRecord& timed) {
   const Record& record = timed.record;
   const Writer& writer = context_->writers[record.writer];
+  if (lead_ != kNoWriter && writer.rank <= 0 && !writer.supervisor &&
+      writer.rank == context_->writers[lead_].rank &&
+      std::find(state_.rivals.begin(), state_.rivals.end(), record.writer) ==
+          state_.rivals.end()) {
+    state_.rivals.push_back(record.writer);
+  }
   switch (record.type) {
     case RecordType::kExit:
       // A supervisor's word about the lead's node; other nodes' children do not end the attempt.
       if (writer.rank > 0) break;
-      if (record.a >= 0 && !state_.exit_status) state_.exit_status = record.a;
-      if (record.b != 0 && !state_.exit_signal) state_.exit_signal = record.b;
-      state_.interrupted |= record.b == kSigterm;
+      NoteExit(record);
       if (state_.begun) End(timed.time, record.a == 0 && record.b == 0, true);
       break;
     case RecordType::kNotice:
@@ -265,9 +289,7 @@ void Attempt::ProcessOther(const TimedRecord& timed) {
 void Attempt::ProcessLead(const TimedRecord& timed) {
   const Record& record = timed.record;
   if (record.type == RecordType::kExit) {
-    if (record.a >= 0 && !state_.exit_status) state_.exit_status = record.a;
-    if (record.b != 0 && !state_.exit_signal) state_.exit_signal = record.b;
-    state_.interrupted |= record.b == kSigterm;
+    NoteExit(record);
   } else if (state_.ended) {
     state_.notes[Note::kAfterEnd] += 1;
     return;
@@ -294,8 +316,13 @@ void Attempt::ProcessLead(const TimedRecord& timed) {
       state_.heartbeats += 1;
       CheckClock(record.a, timed.time);
       break;
-    case RecordType::kClock: CheckClock(record.a, timed.time); break;
-    case RecordType::kDropped: state_.notes[Note::kDroppedRecords] += record.a; break;
+    case RecordType::kDropped:
+      // Nobody knows what happened since the last record: that is not progress.
+      state_.notes[Note::kDroppedRecords] += record.a;
+      state_.code = SliceCode(SliceKind::kFixed, LoadState::kNone, BucketOf(Category::kOther));
+      Advance(&state_, net);
+      Recode();
+      break;
     default: break;
   }
 }
@@ -316,7 +343,10 @@ void Attempt::CloseRow() {
   state_.row_begin = state_.at;
 }
 
-bool Attempt::IsEffective(const State::Span& span) const { return span.effect != Effect::kNone; }
+// Whether it matters when the span ends.
+bool Attempt::IsEffective(const State::Span& span) const {
+  return span.effect != Effect::kNone || span.kind == SpanKind::kElasticReinit;
+}
 
 // Closes a span that has no end so far. If one comes, the attempt is taken up again from here.
 void Attempt::CloseProvisionally(std::size_t active_index) {
@@ -426,10 +456,11 @@ void Attempt::SpanBegin(const Record& record, std::int64_t net) {
   if (record.span == SpanKind::kAsyncDataLoading ||
       (record.span == SpanKind::kDataLoading && overlapped)) {
     span.effect = Effect::kPassiveLoad;
+  } else if (record.span == SpanKind::kPhase) {
+    // Phases take no time from anything; `blocking` says nothing about them.
+    span.effect = other_thread ? Effect::kNone : Effect::kPhase;
   } else if (overlapped) {
     span.effect = Effect::kNone;
-  } else if (record.span == SpanKind::kPhase) {
-    span.effect = Effect::kPhase;
   } else if (record.span == SpanKind::kDataLoading && record.blocking != Blocking::kYes) {
     span.effect = Effect::kLoad;
   } else {

@@ -74,6 +74,7 @@ class Attempt {
     bool end_by_exit = false;
     bool interrupted = false;  // SIGTERM or a preemption notice
     std::int64_t end_wall = 0;
+    bool exited = false;
     std::optional<std::int64_t> exit_status;
     std::optional<std::int64_t> exit_signal;
 
@@ -126,6 +127,7 @@ class Attempt {
     std::int64_t save_interval_ns = 0;
     std::int64_t last_save_begin = kNoTime;
     std::int64_t max_work = 0;
+    std::vector<WriterId> rivals;  // others that claim to lead, as several_leads counts them
     std::int64_t heartbeats = 0;
     std::int64_t clock_drift = 0;
     NoteCounts notes;
@@ -186,6 +188,7 @@ class Attempt {
   void SpanBegin(const Record& record, std::int64_t net);
   void SpanEnd(const Record& record, std::int64_t net);
   void End(std::int64_t wall, bool clean, bool by_exit);
+  void NoteExit(const Record& record);
   void CheckClock(std::int64_t host_wall, std::int64_t time);
   void CloseRow();
   void CloseProvisionally(std::size_t active_index);

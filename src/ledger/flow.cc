@@ -88,14 +88,11 @@ WriterId Flow::ChooseLead() {
     return std::tuple(writer.supervisor, rank);
   };
   std::optional<WriterId> lead;
-  std::int64_t equals = 0;
   for (const auto& [id, clock] : writers_) {
     if (!clock.any) continue;
     if (!lead || standing(id) < standing(*lead)) {
       lead = id;
-      equals = 0;
     } else if (standing(id) == standing(*lead)) {
-      equals += 1;
       const auto& best = writers_.at(*lead);
       if (clock.first_time < best.first_time ||
           (clock.first_time == best.first_time && WriterBefore(*context_, id, *lead))) {
@@ -103,9 +100,6 @@ WriterId Flow::ChooseLead() {
       }
     }
   }
-  const bool trains = lead && !context_->writers[*lead].supervisor;
-  notes_[Note::kSeveralLeads] = trains && context_->writers[*lead].rank <= 0 ? equals : 0;
-  notes_[Note::kNoLead] = trains && context_->writers[*lead].rank > 0 ? 1 : 0;
   return lead.value_or(0);
 }
 
@@ -118,7 +112,6 @@ std::vector<TimedRecord> Flow::Records() const {
   };
   for (const auto& attempt : attempts_) take(*attempt);
   records.insert(records.end(), ahead_.begin(), ahead_.end());
-  records.insert(records.end(), undecided_.begin(), undecided_.end());
   for (const Record& record : staged_) records.push_back({record, record.time_ns});
   return records;
 }
@@ -177,6 +170,11 @@ void Flow::Route(const TimedRecord& timed) {
 }
 
 void Flow::Open(bool implicit) {
+  std::vector<TimedRecord> early = TakeUndecided();
+  early.insert(early.end(), ahead_.begin(), ahead_.end());
+  std::stable_sort(early.begin(), early.end(),
+                   [](const TimedRecord& a, const TimedRecord& b) { return a.time < b.time; });
+  ahead_.clear();
   Carry carry;
   if (!attempts_.empty()) {
     const Attempt& last = *attempts_.back();
@@ -189,16 +187,23 @@ void Flow::Open(bool implicit) {
   attempts_.back()->Rederive(lead_, carry);
   if (implicit) notes_[Note::kImplicitAttempt] += 1;
   gaps_.clear();
-  std::vector<TimedRecord> early = std::move(ahead_);
-  early.insert(early.end(), undecided_.begin(), undecided_.end());
-  std::stable_sort(early.begin(), early.end(),
-                   [](const TimedRecord& a, const TimedRecord& b) { return a.time < b.time; });
-  ahead_.clear();
+  for (const TimedRecord& timed : early) AppendOther(timed);
+}
+
+// What the undecided ranks have recorded; it leaves the open attempt.
+std::vector<TimedRecord> Flow::TakeUndecided() {
+  std::vector<TimedRecord> moved;
+  if (undecided_.empty()) return moved;
+  const std::vector<WriterId> writers = std::move(undecided_);
   undecided_.clear();
-  for (const TimedRecord& timed : early) {
-    others_[timed.record.writer] = {attempts_.size(), false};
-    attempts_.back()->Append(timed);
+  for (const TimedRecord& timed : attempts_.back()->TakeFrom(undecided_from_)) {
+    if (std::find(writers.begin(), writers.end(), timed.record.writer) == writers.end()) {
+      attempts_.back()->Append(timed);
+    } else {
+      moved.push_back(timed);
+    }
   }
+  return moved;
 }
 
 void Flow::RouteLead(const TimedRecord& timed) {
@@ -229,17 +234,10 @@ void Flow::RouteLead(const TimedRecord& timed) {
     const std::vector<TimedRecord> later = attempts_.back()->TakeFrom(split);
     Open(true);
     for (const TimedRecord& moved : later) {
-      if (moved.record.writer != lead_) others_[moved.record.writer] = {attempts_.size(), false};
-      attempts_.back()->Append(moved);
+      moved.record.writer == lead_ ? attempts_.back()->Append(moved) : AppendOther(moved);
     }
   }
-  // The lead goes on in the open attempt: what was undecided belongs there.
-  for (const TimedRecord& decided : undecided_) {
-    others_[decided.record.writer] = {attempts_.size(), false};
-    NoteSign(decided, attempts_.back()->log().size());
-    attempts_.back()->Append(decided);
-  }
-  undecided_.clear();
+  undecided_.clear();  // the lead goes on in the open attempt: they are right there
   NoteSign(timed, attempts_.back()->log().size());
   if (record.type == RecordType::kSpanEnd) NoteSpanEnd(timed);
   attempts_.back()->Append(timed);
@@ -253,33 +251,38 @@ void Flow::RouteOther(const TimedRecord& timed) {
     ahead_.push_back(timed);
     return;
   }
-  if (timed.record.type == RecordType::kJobStart && context_->writers[writer].rank == 0) {
-    const Attempt::State& state = attempts_.back()->state();
-    if (state.ended || state.has_job_start || state.any_step) {
+  const RecordType type = timed.record.type;
+  const Attempt::State& state = attempts_.back()->state();
+  if (context_->writers[writer].rank == 0) {
+    const bool work = type == RecordType::kStepStart || type == RecordType::kSpanBegin;
+    const bool starts = type == RecordType::kJobStart &&
+                        (state.ended || state.has_job_start || state.any_step);
+    if (starts || (work && state.ended)) {
       lead_ = writer;  // another process of rank 0 takes over
       RouteLead(timed);
       return;
     }
   }
-  const bool undecided = std::any_of(undecided_.begin(), undecided_.end(), [&](const auto& held) {
-    return held.record.writer == writer;
-  });
-  if (undecided) {
-    undecided_.push_back(timed);
-    return;
-  }
-  if (timed.record.type == RecordType::kJobStart && !other.ahead) {
+  if (type == RecordType::kJobStart && !other.ahead) {
     if (other.started_in == attempts_.size()) {
       other.ahead = true;
     } else {
-      undecided_.push_back(timed);
-      return;
+      if (undecided_.empty()) undecided_from_ = attempts_.back()->log().size();
+      undecided_.push_back(writer);
     }
   }
   if (other.ahead) {
     ahead_.push_back(timed);
     return;
   }
+  AppendOther(timed);
+}
+
+// A record of another rank that belongs to the open attempt.
+void Flow::AppendOther(const TimedRecord& timed) {
+  OtherRank& other = others_[timed.record.writer];
+  other.ahead = false;
+  if (timed.record.type == RecordType::kJobStart) other.started_in = attempts_.size();
   NoteSign(timed, attempts_.back()->log().size());
   attempts_.back()->Append(timed);
 }

@@ -55,6 +55,8 @@ class Flow {
   void Route(const TimedRecord& timed);
   void RouteLead(const TimedRecord& timed);
   void RouteOther(const TimedRecord& timed);
+  void AppendOther(const TimedRecord& timed);
+  std::vector<TimedRecord> TakeUndecided();
   void Open(bool implicit);
   bool GoesBackAfterSilence(const Record& record, std::int64_t net, std::uint64_t* split) const;
   void NoteSign(const TimedRecord& timed, std::uint64_t ordinal);
@@ -90,7 +92,10 @@ class Flow {
   // Streams only: what waits for the lead's next attempt, and the silences since its last step.
   std::map<WriterId, OtherRank> others_;
   std::vector<TimedRecord> ahead_;
-  std::vector<TimedRecord> undecided_;  // a rank's job start that may be the next attempt's
+  // Since the lead's last record: ranks that have started in the open attempt, and the first such
+  // record's ordinal. If the lead opens an attempt next, they have started in that one.
+  std::vector<WriterId> undecided_;
+  std::uint64_t undecided_from_ = 0;
   std::vector<Gap> gaps_;
   std::int64_t last_sign_ = 0;  // net
 };

@@ -9,6 +9,18 @@ namespace headway::ledger {
 namespace {
 
 __extension__ using Wide = __int128;
+using Weighted = std::pair<std::int64_t, std::int64_t>;  // value, how often
+
+std::int64_t MedianOf(const std::vector<Weighted>& sorted, std::int64_t count) {
+  std::int64_t low = 0;
+  std::int64_t seen = 0;
+  for (const auto& [value, often] : sorted) {
+    if (seen < (count + 1) / 2) low = value;
+    seen += often;
+    if (seen >= count / 2 + 1) return low + (value - low) / 2;
+  }
+  return low;
+}
 
 }  // namespace
 
@@ -19,8 +31,7 @@ std::int64_t Histogram::Bucket::Mean() const {
 
 void Histogram::Change(std::int64_t value, std::int64_t sign) {
   const auto v = static_cast<std::uint64_t>(std::max<std::int64_t>(value, 0));
-  // Page 0 holds 0..1023 exactly; page p holds [2^(p+9), 2^(p+10)) in 1024 steps... of which the
-  // upper half of the sub-buckets is used, so that one shift finds both numbers.
+  // Page 0 holds 0..1023 exactly, page p holds [2^(p+9), 2^(p+10)) in 1024 equal buckets.
   const int page = v < (1u << kSubBits) ? 0 : static_cast<int>(std::bit_width(v)) - kSubBits;
   auto& slot = pages_[static_cast<std::size_t>(page)];
   if (slot == nullptr) slot = std::make_unique<Page>();
@@ -60,20 +71,24 @@ std::int64_t Histogram::Quantile(double q) const {
   return answer;
 }
 
+std::int64_t Histogram::Median() const {
+  std::vector<Weighted> values;
+  ForEach([&](const Bucket& bucket) {
+    values.emplace_back(bucket.Mean(), bucket.count);
+    return true;
+  });
+  return MedianOf(values, count_);
+}
+
 std::int64_t Histogram::MedianDeviation(std::int64_t center) const {
-  std::vector<std::pair<std::int64_t, std::int64_t>> deviations;  // (deviation, count)
+  std::vector<Weighted> deviations;
   ForEach([&](const Bucket& bucket) {
     const std::int64_t mean = bucket.Mean();
     deviations.emplace_back(mean < center ? center - mean : mean - center, bucket.count);
     return true;
   });
   std::sort(deviations.begin(), deviations.end());
-  std::int64_t seen = 0;
-  for (const auto& [deviation, count] : deviations) {
-    seen += count;
-    if (2 * seen >= count_) return deviation;
-  }
-  return 0;
+  return MedianOf(deviations, count_);
 }
 
 std::int64_t Histogram::MeanUpTo(std::int64_t limit) const {

@@ -17,7 +17,9 @@ class Histogram {
   std::int64_t count() const { return count_; }
   /// Value below or at which a share `q` (0..1] of all values lie; 0 when empty.
   std::int64_t Quantile(double q) const;
-  /// Median of |value - center|.
+  /// Floor-median: the mean of the middle two values for an even count; 0 when empty.
+  std::int64_t Median() const;
+  /// Floor-median of |value - center|.
   std::int64_t MedianDeviation(std::int64_t center) const;
   /// Mean of the values up to `limit` (whole buckets by their mean); 0 when there are none.
   std::int64_t MeanUpTo(std::int64_t limit) const;

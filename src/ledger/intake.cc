@@ -142,6 +142,17 @@ std::vector<std::string> Intake::Group() const {
     return id;
   };
   std::optional<WriterId> rank_zero_lines;
+  // Beside lines of rank 0, writers that nobody gave a rank are other ranks.
+  const bool ranked_lines = std::any_of(leaders.begin(), leaders.end(), [this](WriterId id) {
+    return context_.writers[id].rank == 0 && context_.writers[id].event_file;
+  });
+  if (ranked_lines) {
+    auto unranked_line = [this](WriterId id) {
+      return context_.writers[id].rank < 0 && context_.writers[id].event_file;
+    };
+    std::copy_if(leaders.begin(), leaders.end(), std::back_inserter(followers), unranked_line);
+    std::erase_if(leaders, unranked_line);
+  }
   for (std::size_t i = 0; i < leaders.size(); ++i) {
     const WriterId id = leaders[i];
     const Writer& writer = context_.writers[id];
@@ -236,6 +247,7 @@ void Intake::Refresh() {
 void Intake::OrderAttempts() {
   struct Entry {
     std::int64_t begin;
+    std::int64_t index;  // as the environment or the file counts attempts
     const std::string* key;
     std::size_t number;
     Attempt* attempt;
@@ -247,16 +259,21 @@ void Intake::OrderAttempts() {
   };
   for (auto& [key, flow] : flows_) {
     std::size_t number = 0;
+    const std::int64_t index =
+        flow->writers().empty()
+            ? -1
+            : context_.writers[flow->writers().begin()->first].attempt_index;
     for (const auto& attempt : flow->attempts()) {
-      entries.push_back({begin_of(*attempt), &key, number++, attempt.get()});
+      entries.push_back({begin_of(*attempt), index, &key, number++, attempt.get()});
     }
     if (flow->begun_elsewhere() != nullptr) {
       auto* attempt = const_cast<Attempt*>(flow->begun_elsewhere());
-      entries.push_back({begin_of(*attempt), &key, number, attempt});
+      entries.push_back({begin_of(*attempt), index, &key, number, attempt});
     }
   }
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-    return std::tie(a.begin, *a.key, a.number) < std::tie(b.begin, *b.key, b.number);
+    return std::tie(a.begin, a.index, *a.key, a.number) <
+           std::tie(b.begin, b.index, *b.key, b.number);
   });
   ordered_.clear();
   std::map<const Attempt*, Kept> kept;

@@ -114,6 +114,8 @@ NameId Ledger::InternName(std::string_view text) {
   return impl_->intake.context().names.Intern(text);
 }
 
+NameTable* Ledger::names() { return &impl_->intake.context().names; }
+
 void Ledger::Add(const Record& record) { impl_->intake.Add(record); }
 
 void Ledger::Add(std::span<const Record> records) {

@@ -57,12 +57,6 @@ std::int64_t NetTime::WallBegin(std::int64_t net) const {
   return net + gap.before + (gap.to - gap.from);
 }
 
-bool NetTime::Excluded(std::int64_t wall) const {
-  auto next = std::partition_point(gaps_.begin(), gaps_.end(),
-                                   [&](const Gap& gap) { return gap.from <= wall; });
-  return next != gaps_.begin() && wall < (next - 1)->to;
-}
-
 std::vector<WallInterval> NetTime::Wall(std::int64_t begin, std::int64_t end) const {
   std::vector<WallInterval> pieces;
   if (begin >= end) return pieces;

@@ -28,8 +28,6 @@ class NetTime {
   std::int64_t WallEnd(std::int64_t net) const;
   /// The latest wall time with that net time (the begin of an interval).
   std::int64_t WallBegin(std::int64_t net) const;
-  /// Whether `wall` lies in an exclusion: `from` inclusive, `to` exclusive.
-  bool Excluded(std::int64_t wall) const;
 
   /// The wall intervals that make up the net interval [begin, end), in order.
   std::vector<WallInterval> Wall(std::int64_t begin, std::int64_t end) const;

@@ -6,7 +6,7 @@ namespace headway::ledger {
 namespace {
 
 bool IsLoading(std::uint32_t code) {
-  return PassiveLoad(code) || KindOf(code) == SliceKind::kWorkLoad ||
+  return LoadIn(code) != LoadState::kNone ||
          (KindOf(code) == SliceKind::kFixed && BucketIn(code) == BucketOf(Category::kDataLoading));
 }
 

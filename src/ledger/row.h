@@ -9,8 +9,8 @@ namespace headway::ledger {
 
 /// What the machine saw in a stretch of an attempt: what was active, and for how long.
 ///
-/// `code` packs the kind (2 bits), whether loading that never takes time was active (1 bit) and a
-/// bucket: the blocking span's, or the productive phase's that names productive time.
+/// `code` packs the kind (2 bits), what loading was active (2 bits) and a bucket: the blocking
+/// span's, or the productive phase's that names productive time.
 struct Slice {
   std::uint32_t code = 0;
   std::int64_t ns = 0;
@@ -23,12 +23,20 @@ enum class SliceKind : std::uint32_t {
   kRetainable = 3, // a productive phase outside of steps: can be wasted later
 };
 
-inline constexpr std::uint32_t SliceCode(SliceKind kind, bool passive_load, BucketId bucket) {
-  return static_cast<std::uint32_t>(kind) | (passive_load ? 4u : 0u) | bucket << 3;
+/// Loading beside whatever the slice is.
+enum class LoadState : std::uint32_t {
+  kNone = 0,
+  kActive = 1,   // overlappable or blocking
+  kPassive = 2,  // some that never takes time, and perhaps other
+};
+
+inline constexpr std::uint32_t SliceCode(SliceKind kind, LoadState load, BucketId bucket) {
+  return static_cast<std::uint32_t>(kind) | static_cast<std::uint32_t>(load) << 2 | bucket << 4;
 }
 inline SliceKind KindOf(std::uint32_t code) { return static_cast<SliceKind>(code & 3u); }
-inline bool PassiveLoad(std::uint32_t code) { return (code & 4u) != 0; }
-inline BucketId BucketIn(std::uint32_t code) { return code >> 3; }
+inline LoadState LoadIn(std::uint32_t code) { return static_cast<LoadState>(code >> 2 & 3u); }
+inline bool PassiveLoad(std::uint32_t code) { return LoadIn(code) == LoadState::kPassive; }
+inline BucketId BucketIn(std::uint32_t code) { return code >> 4; }
 inline bool IsWork(std::uint32_t code) { return (code & 2u) == 0; }
 
 /// One stretch of an attempt: a step interval, or the time between two of them. Rows tile the

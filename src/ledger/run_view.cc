@@ -104,6 +104,21 @@ void RunView::LayOut(std::int64_t as_of, bool supervised) {
       default: state_ = RunState::kFailed; break;
     }
   }
+  // The only step of a run that ends cleanly is productive, although nothing tells its normal time.
+  std::int64_t started = 0;
+  for (const AttemptView& view : attempts_) started += view.state().steps_started;
+  if (started != 1 || last.closed().kind != EndKind::kClean) return;
+  for (AttemptView& view : attempts_) {
+    if (view.has_steps()) view.MarkOnlyStep();
+  }
+}
+
+bool RunView::Excluded(std::int64_t wall, std::int64_t as_of) const {
+  return std::any_of(intake_->annotations().begin(), intake_->annotations().end(),
+                     [&](const Record& record) {
+                       if (record.type != RecordType::kExclude || wall < record.a) return false;
+                       return wall < (record.b == kNoTime ? as_of : record.b);
+                     });
 }
 
 void RunView::Judge(std::int64_t as_of) {
@@ -118,9 +133,7 @@ void RunView::Judge(std::int64_t as_of) {
     const Attempt::Closed& closed = attempts_[i].closed();
     if (closed.kind == EndKind::kOpen) continue;
     const bool planned = closed.kind == EndKind::kClean && !attempts_[i].state().interrupted;
-    // An exclusion without an end reaches up to as-of, and not to that instant itself.
-    const bool excluded = closed.end_wall < as_of && context_->net.Excluded(closed.end_wall);
-    fates_[i].disrupted = !planned && !excluded;
+    fates_[i].disrupted = !planned && !Excluded(closed.end_wall, as_of);
     if (fates_[i].disrupted) fates_[i].disruption = disruptions++;
   }
   charged_.assign(disruptions, 0);
@@ -194,6 +207,8 @@ void RunView::Charge() {
           {segment.begin_wall, attempts_[before].state().last_index, resumed, wasted, true});
     }
   }
+  std::stable_sort(rollbacks_.begin(), rollbacks_.end(),
+                   [](const Rollback& a, const Rollback& b) { return a.time < b.time; });
   for (std::size_t a = 0; a < attempts_.size(); ++a) {
     const AttemptView& view = attempts_[a];
     const bool lost = view.in_flight() && view.closed().kind != EndKind::kOpen &&
@@ -225,23 +240,6 @@ void RunView::Account(std::int64_t from, std::int64_t to, Report* report) const 
   from = std::max(from, begin_);
   to = std::max(from, std::min(to, end_));
   Sums sums = Between(from, to);
-  // The only step of a run that ends cleanly is productive although nothing tells its normal time.
-  std::int64_t started = 0;
-  for (const AttemptView& view : attempts_) started += view.state().steps_started;
-  if (started == 1 && state_ == RunState::kCompleted) {
-    for (const AttemptView& view : attempts_) {
-      view.Visit(from, to, [&](const Row& row, bool) {
-        if (!row.is_step || row.extra_kind != Row::Extra::kStartup) return;
-        ForEachPiece(row, [&](const Piece& piece) {
-          if (piece.bucket != BucketOf(Category::kProgramStartup)) return;
-          const std::int64_t ns = std::min(piece.end, to) - std::max(piece.begin, from);
-          if (ns <= 0) return;
-          sums.Add(piece.bucket, -ns);
-          sums.Add(BucketOf(Category::kProductive), ns);
-        });
-      });
-    }
-  }
   report->elapsed_ns = to - from;
   std::int64_t productive = 0;
   report->categories.clear();
@@ -292,7 +290,8 @@ void RunView::Describe(Report* report) const {
     AttemptSummary summary;
     summary.index = static_cast<std::int64_t>(i);
     summary.start = view.begin_wall();
-    const bool cut = i + 1 < attempts_.size() && view.closed().end_net > view.end();
+    const bool cut = i + 1 < attempts_.size() &&
+                     view.closed().end_wall > attempts_[i + 1].begin_wall();
     summary.end = cut ? attempts_[i + 1].begin_wall() : view.closed().end_wall;
     summary.end_kind = EndOf(view);
     summary.exit_status = s.exit_status;
@@ -303,6 +302,7 @@ void RunView::Describe(Report* report) const {
     }
     report->attempts.push_back(summary);
   }
+  DescribeNotes(report);
   if (attempts_.empty()) return;
   report->start = attempts_.front().begin_wall();
   const bool at_as_of = state_ == RunState::kRunning || state_ == RunState::kRestarting;
@@ -312,7 +312,6 @@ void RunView::Describe(Report* report) const {
   DescribeSteps(report);
   DescribeDisruptions(report);
   DescribeCheckpoints(report);
-  DescribeNotes(report);
 }
 
 void RunView::DescribeSteps(Report* report) const {
@@ -351,10 +350,11 @@ void RunView::DescribeSteps(Report* report) const {
     steps.p90_ns = work.Quantile(0.9);
     steps.p99_ns = work.Quantile(0.99);
     steps.max_ns = longest;
-    const std::int64_t spread = work.MedianDeviation(*steps.p50_ns);
-    const std::int64_t limit = spread > (AttemptView::kNoLimit - *steps.p50_ns) / 3
+    const std::int64_t median = work.Median();
+    const std::int64_t spread = work.MedianDeviation(median);
+    const std::int64_t limit = spread > (AttemptView::kNoLimit - median) / 3
                                    ? AttemptView::kNoLimit
-                                   : *steps.p50_ns + 3 * spread;
+                                   : median + 3 * spread;
     const std::int64_t ideal = work.MeanUpTo(limit);
     steps.ideal_ns = ideal;
     std::vector<std::int64_t> recent;
@@ -464,8 +464,11 @@ void RunView::DescribeNotes(Report* report) const {
     notes.Add(view.state().notes);
     any_step |= view.has_steps();
     if (!view.state().has_job_start) notes[Note::kNoJobStart] += 1;
+    notes[Note::kSeveralLeads] += static_cast<std::int64_t>(view.state().rivals.size());
+    const WriterId lead = view.attempt().lead();
+    if (lead != kNoWriter && context_->writers[lead].rank > 0) notes[Note::kNoLead] += 1;
   }
-  if (!any_step) notes[Note::kNoSteps] += 1;
+  if (!any_step && !attempts_.empty()) notes[Note::kNoSteps] += 1;
   if (InputBound()) notes[Note::kInputBound] += 1;
   for (int i = 0; i < kNoteCount; ++i) {
     const auto note = static_cast<Note>(i);
@@ -480,9 +483,6 @@ std::vector<TimelineInterval> RunView::Timeline(std::int64_t from, std::int64_t 
   std::vector<TimelineInterval> intervals;
   from = std::max(from, begin_);
   to = std::min(to, end_);
-  std::int64_t started = 0;
-  for (const AttemptView& view : attempts_) started += view.state().steps_started;
-  const bool only_step = started == 1 && state_ == RunState::kCompleted;
   auto put = [&](std::int64_t begin, std::int64_t end, BucketId bucket, std::int64_t attempt,
                  std::optional<std::int64_t> step) {
     for (const WallInterval& wall :
@@ -511,9 +511,6 @@ std::vector<TimelineInterval> RunView::Timeline(std::int64_t from, std::int64_t 
       ForEachPiece(row, [&](const Piece& piece) {
         BucketId bucket = piece.bucket;
         if (piece.retainable && wasted) bucket = BucketOf(Category::kWastedProgress);
-        if (only_step && row.is_step && bucket == BucketOf(Category::kProgramStartup)) {
-          bucket = BucketOf(Category::kProductive);
-        }
         put(piece.begin, std::min(piece.end, view.end()), bucket, static_cast<std::int64_t>(i),
             step);
       });

@@ -57,7 +57,7 @@ void Splitter::Split(PendingRow* pending, std::optional<std::int64_t> baseline) 
   row.loading = row.extra = row.slow = 0;
   row.extra_kind = Row::Extra::kNone;
   pending->baseline = baseline;
-  pending->no_baseline = !baseline;
+  pending->no_baseline = !baseline && pending->measures.work > 0;
   if (!baseline) return;  // all of it productive, its loading overlapped
   const std::int64_t b = *baseline;
   row.loading = std::min(pending->measures.load_in_work, Excess(pending->measures.work, b));
@@ -216,7 +216,7 @@ void Splitter::ResolveFirst(PendingRow* first) const {
   const std::optional<std::int64_t> b =
       followers.empty() ? first->baseline : std::optional(FloorMedian(&followers));
   first->settled = true;
-  first->no_baseline = !b;
+  first->no_baseline = !b && first->measures.work > 0;
   row.extra_kind = Row::Extra::kStartup;
   const std::int64_t work = first->measures.work;
   const std::int64_t load = first->measures.load_in_work;

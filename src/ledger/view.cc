@@ -27,6 +27,14 @@ void AttemptView::MarkEvident() {
   row.extra_kind = row.extra > 0 ? Row::Extra::kRecovery : Row::Extra::kNone;
 }
 
+void AttemptView::MarkOnlyStep() {
+  for (PendingRow& pending : closed_.tail) {
+    if (pending.row.extra_kind != Row::Extra::kStartup) continue;
+    pending.row.extra = 0;
+    pending.row.extra_kind = Row::Extra::kNone;
+  }
+}
+
 void AttemptView::Keep(std::size_t segment, std::int64_t below) { keep_below_[segment] = below; }
 
 std::int64_t AttemptView::BeginOf(std::uint64_t ordinal) const {
@@ -236,7 +244,7 @@ void AttemptView::Visit(std::int64_t from, std::int64_t to,
     visit(row, wasted);
   };
   if (lead_begin_ > begin_ && from < lead_begin_) {
-    const Slice before{SliceCode(SliceKind::kFixed, false, BucketOf(Category::kProgramStartup)),
+    const Slice before{SliceCode(SliceKind::kFixed, LoadState::kNone, BucketOf(Category::kProgramStartup)),
                        lead_begin_ - begin_};
     Row row;
     row.begin = begin_;

@@ -34,6 +34,8 @@ class AttemptView {
 
   /// The in-flight step was completed after all: the next attempt went on after it.
   void MarkEvident();
+  /// The step is the only one of a run that ended cleanly: its work time is progress.
+  void MarkOnlyStep();
   /// The in-flight step's progress is lost without a later step that says so.
   void MarkInFlightLost() { in_flight_lost_ = true; }
   /// Steps of segment `segment` with an index of at least `index` are lost.

@@ -1,16 +1,19 @@
 #include <headway/headway.h>
 
+#include <dlfcn.h>
 #include <sched.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <memory>
-#include <mutex>
+#include <new>
 #include <string>
 #include <string_view>
 
@@ -48,24 +51,24 @@ static_assert(HEADWAY_BLOCKING_YES == static_cast<int>(Blocking::kYes));
 static_assert(HEADWAY_BLOCKING_NO == static_cast<int>(Blocking::kNo));
 
 // The open recorders, for hooks. A fixed array, for a signal handler walks it.
-std::array<std::atomic<headway_recorder*>, headway::limits::kOpenRecorders> open_recorders{};
+std::array<std::atomic<Core*>, headway::limits::kOpenRecorders> open_recorders{};
 std::atomic<int> hooks_running{0};  // a recorder is not freed while one looks at it
 
-}  // namespace
+// A handle is a Core under a name that C knows.
+Core* FromHandle(headway_recorder* recorder) { return reinterpret_cast<Core*>(recorder); }
+const Core* FromHandle(const headway_recorder* recorder) {
+  return reinterpret_cast<const Core*>(recorder);
+}
 
-struct headway_recorder {
-  std::unique_ptr<Core> core;
-};
-
-namespace {
+// Stands in the list while a recorder is being opened. No lock: a forked child could find it held.
+Core* Opening() { return reinterpret_cast<Core*>(&hooks_running); }
 
 template <typename Function>
 void ForEachOpen(Function function) noexcept {
   hooks_running.fetch_add(1, std::memory_order_seq_cst);
-  for (std::atomic<headway_recorder*>& entry : open_recorders) {
-    if (headway_recorder* const recorder = entry.load(std::memory_order_seq_cst)) {
-      function(*recorder->core);
-    }
+  for (std::atomic<Core*>& entry : open_recorders) {
+    Core* const core = entry.load(std::memory_order_seq_cst);
+    if (core != nullptr && core != Opening()) function(*core);
   }
   hooks_running.fetch_sub(1, std::memory_order_seq_cst);
 }
@@ -164,25 +167,32 @@ Status Open(const headway_options* given, headway_recorder** recorder) {
   options.hook_exit = raw.hook_exit != 0;
   options.job_start = raw.job_start != 0;
 
-  auto opened = std::make_unique<headway_recorder>();
-  std::atomic<headway_recorder*>* place = nullptr;
-  for (std::atomic<headway_recorder*>& entry : open_recorders) {
-    if (entry.load(std::memory_order_relaxed) == nullptr) place = &entry;
+  std::atomic<Core*>* place = nullptr;
+  for (std::atomic<Core*>& entry : open_recorders) {
+    Core* expected = nullptr;
+    if (!entry.compare_exchange_strong(expected, Opening())) continue;
+    place = &entry;
+    break;
   }
   if (place == nullptr) {
     return {Code::kResourceExhausted,
             std::to_string(open_recorders.size()) + " recorders are open; close one first"};
   }
-  Result<std::unique_ptr<Core>> core = Core::Open(options, env);
-  if (!core.ok()) return core.status();
-  opened->core = *std::move(core);
-  for (std::atomic<headway_recorder*>& entry : open_recorders) {
-    headway_recorder* expected = nullptr;
-    if (entry.compare_exchange_strong(expected, opened.get())) break;
+  Result<std::unique_ptr<Core>> core = [&]() -> Result<std::unique_ptr<Core>> {
+    try {
+      return Core::Open(options, env);
+    } catch (const std::bad_alloc&) {
+      return Status(Code::kResourceExhausted, "out of memory");
+    }
+  }();
+  if (!core.ok()) {
+    place->store(nullptr, std::memory_order_seq_cst);
+    return core.status();
   }
   if (options.hook_exit) HookExit();
   if (options.hook_sigterm) HookSigterm();
-  *recorder = opened.release();
+  place->store(core->get(), std::memory_order_seq_cst);
+  *recorder = reinterpret_cast<headway_recorder*>(core->release());
   return headway::OkStatus();
 }
 
@@ -216,17 +226,18 @@ int32_t headway_open(const headway_options* options, headway_recorder** recorder
 }
 
 void headway_finish(headway_recorder* recorder, int32_t status) noexcept {
-  if (recorder != nullptr) recorder->core->Finish(status);
+  if (recorder != nullptr) FromHandle(recorder)->Finish(status);
 }
 
 void headway_finish_all(int32_t status) noexcept { FinishAll(status); }
 
 void headway_close(headway_recorder* recorder) noexcept {
   if (recorder == nullptr) return;
-  recorder->core->Finish(0);
-  const bool owned = recorder->core->writer().owned();
-  for (std::atomic<headway_recorder*>& entry : open_recorders) {
-    headway_recorder* expected = recorder;
+  FromHandle(recorder)->Finish(0);
+  const bool owned = FromHandle(recorder)->writer().owned();
+  Core* const core = FromHandle(recorder);
+  for (std::atomic<Core*>& entry : open_recorders) {
+    Core* expected = core;
     if (entry.compare_exchange_strong(expected, nullptr, std::memory_order_seq_cst)) break;
   }
   // In a forked child the heartbeat's condition variable still counts a waiter that does not exist there;
@@ -234,28 +245,34 @@ void headway_close(headway_recorder* recorder) noexcept {
   if (!owned) return;
   for (int tries = 0; tries < 100'000; ++tries) {
     if (hooks_running.load(std::memory_order_seq_cst) == 0) {
-      delete recorder;
+      delete core;
       return;
     }
     ::sched_yield();
   }
 }
 
+void headway_release(headway_recorder* recorder, const void* owner) noexcept {
+  Dl_info info;
+  if (recorder != nullptr && FromHandle(recorder)->hook_exit() && ::dladdr(owner, &info) != 0) return;
+  headway_close(recorder);
+}
+
 void headway_step_start(headway_recorder* recorder, int64_t step) noexcept {
-  if (recorder != nullptr) recorder->core->Record(RecordType::kStepStart, step);
+  if (recorder != nullptr) FromHandle(recorder)->Record(RecordType::kStepStart, step);
 }
 
 void headway_step_end(headway_recorder* recorder, int64_t step) noexcept {
-  if (recorder != nullptr) recorder->core->Record(RecordType::kStepEnd, step);
+  if (recorder != nullptr) FromHandle(recorder)->Record(RecordType::kStepEnd, step);
 }
 
 void headway_step_soft_end(headway_recorder* recorder, int64_t step) noexcept {
-  if (recorder != nullptr) recorder->core->Record(RecordType::kStepSoftEnd, step);
+  if (recorder != nullptr) FromHandle(recorder)->Record(RecordType::kStepSoftEnd, step);
 }
 
 headway_name_id headway_name(headway_recorder* recorder, const char* name) noexcept {
   if (recorder == nullptr || name == nullptr) return 0;
-  return recorder->core->writer().Intern(name);
+  return FromHandle(recorder)->writer().Intern(name);
 }
 
 headway_span headway_span_begin(headway_recorder* recorder, headway_span_kind kind,
@@ -267,20 +284,20 @@ headway_span headway_span_begin(headway_recorder* recorder, headway_span_kind ki
       raw_blocking > 2 || name > headway::journal::kMaxNameId) {
     return 0;
   }
-  return recorder->core->BeginSpan(static_cast<SpanKind>(raw_kind),
+  return FromHandle(recorder)->BeginSpan(static_cast<SpanKind>(raw_kind),
                                    static_cast<Blocking>(raw_blocking), name, step);
 }
 
 void headway_span_end(headway_recorder* recorder, headway_span span) noexcept {
-  if (recorder != nullptr) recorder->core->EndSpan(span);
+  if (recorder != nullptr) FromHandle(recorder)->EndSpan(span);
 }
 
 void headway_checkpoint_saved(headway_recorder* recorder, int64_t step) noexcept {
-  if (recorder != nullptr) recorder->core->Record(RecordType::kCheckpointSaved, step);
+  if (recorder != nullptr) FromHandle(recorder)->Record(RecordType::kCheckpointSaved, step);
 }
 
 void headway_rollback(headway_recorder* recorder, int64_t step) noexcept {
-  if (recorder != nullptr) recorder->core->Record(RecordType::kRollback, step);
+  if (recorder != nullptr) FromHandle(recorder)->Record(RecordType::kRollback, step);
 }
 
 void headway_capacity(headway_recorder* recorder, int64_t available, int64_t active,
@@ -289,7 +306,7 @@ void headway_capacity(headway_recorder* recorder, int64_t available, int64_t act
   const auto half = [](int64_t value) -> std::uint64_t {
     return value < 0 || value >= 0xffffffff ? 0xffffffffu : static_cast<std::uint64_t>(value);
   };
-  recorder->core->Record(RecordType::kCapacity,
+  FromHandle(recorder)->Record(RecordType::kCapacity,
                          static_cast<std::int64_t>(half(available) | half(active) << 32),
                          total < 0 ? -1 : total);
 }
@@ -297,7 +314,7 @@ void headway_capacity(headway_recorder* recorder, int64_t available, int64_t act
 void headway_exclude(headway_recorder* recorder, int64_t from_ns, int64_t to_ns,
                      headway_name_id reason) noexcept {
   if (recorder != nullptr) {
-    recorder->core->RecordNamed(RecordType::kExclude, reason, from_ns, to_ns);
+    FromHandle(recorder)->RecordNamed(RecordType::kExclude, reason, from_ns, to_ns);
   }
 }
 
@@ -306,52 +323,52 @@ void headway_log(headway_recorder* recorder, headway_name_id metric, double valu
   if (recorder == nullptr) return;
   std::int64_t bits;
   std::memcpy(&bits, &value, sizeof bits);
-  recorder->core->RecordNamed(RecordType::kMetric, metric, step, bits);
+  FromHandle(recorder)->RecordNamed(RecordType::kMetric, metric, step, bits);
 }
 
 void headway_config(headway_recorder* recorder, const char* config_class, const char* json,
                     size_t size) noexcept {
   if (recorder == nullptr || json == nullptr) return;
-  recorder->core->Config(config_class == nullptr ? "user" : config_class, {json, size});
+  FromHandle(recorder)->Config(config_class == nullptr ? "user" : config_class, {json, size});
 }
 
 void headway_heartbeat(headway_recorder* recorder) noexcept {
-  if (recorder != nullptr) recorder->core->Beat();
+  if (recorder != nullptr) FromHandle(recorder)->Beat();
 }
 
 void headway_notice(headway_recorder* recorder, int32_t signal) noexcept {
-  if (recorder != nullptr) recorder->core->Notice(signal);
+  if (recorder != nullptr) FromHandle(recorder)->Notice(signal);
 }
 
 const char* headway_journal_path(const headway_recorder* recorder) noexcept {
-  return recorder == nullptr ? "" : recorder->core->writer().path().c_str();
+  return recorder == nullptr ? "" : FromHandle(recorder)->writer().path().c_str();
 }
 const char* headway_project(const headway_recorder* recorder) noexcept {
-  return recorder == nullptr ? "" : recorder->core->writer().header().project.c_str();
+  return recorder == nullptr ? "" : FromHandle(recorder)->writer().header().project.c_str();
 }
 const char* headway_run(const headway_recorder* recorder) noexcept {
-  return recorder == nullptr ? "" : recorder->core->writer().header().run.c_str();
+  return recorder == nullptr ? "" : FromHandle(recorder)->writer().header().run.c_str();
 }
 const char* headway_run_uid(const headway_recorder* recorder) noexcept {
-  return recorder == nullptr ? "" : recorder->core->run_uid_hex().c_str();
+  return recorder == nullptr ? "" : FromHandle(recorder)->run_uid_hex().c_str();
 }
 const char* headway_attempt_key(const headway_recorder* recorder) noexcept {
-  return recorder == nullptr ? "" : recorder->core->writer().header().attempt_key.c_str();
+  return recorder == nullptr ? "" : FromHandle(recorder)->writer().header().attempt_key.c_str();
 }
 const char* headway_destination(const headway_recorder* recorder) noexcept {
-  return recorder == nullptr ? "" : recorder->core->writer().header().destination.c_str();
+  return recorder == nullptr ? "" : FromHandle(recorder)->writer().header().destination.c_str();
 }
 int32_t headway_continued(const headway_recorder* recorder) noexcept {
-  return recorder != nullptr && recorder->core->continued() ? 1 : 0;
+  return recorder != nullptr && FromHandle(recorder)->continued() ? 1 : 0;
 }
 int64_t headway_rank(const headway_recorder* recorder) noexcept {
-  return recorder == nullptr ? HEADWAY_UNKNOWN : recorder->core->writer().header().rank;
+  return recorder == nullptr ? HEADWAY_UNKNOWN : FromHandle(recorder)->writer().header().rank;
 }
 int64_t headway_world_size(const headway_recorder* recorder) noexcept {
-  return recorder == nullptr ? HEADWAY_UNKNOWN : recorder->core->writer().header().world_size;
+  return recorder == nullptr ? HEADWAY_UNKNOWN : FromHandle(recorder)->writer().header().world_size;
 }
 uint64_t headway_dropped(const headway_recorder* recorder) noexcept {
-  return recorder == nullptr ? 0 : recorder->core->writer().dropped();
+  return recorder == nullptr ? 0 : FromHandle(recorder)->writer().dropped();
 }
 
 }  // extern "C"

@@ -1,5 +1,7 @@
 #include "recorder/core.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -16,11 +18,23 @@ namespace internal {
 
 constinit thread_local std::uint16_t thread_ordinal = kNoOrdinal;
 
+constinit std::atomic<std::uintptr_t> first_thread{0};
+
 std::uint16_t AssignThreadOrdinal() noexcept {
   static std::atomic<std::uint32_t> next{0};
   // Beyond 65534 threads they share an ordinal: still told apart from the first ones.
   const std::uint32_t ordinal = next.fetch_add(1, std::memory_order_relaxed);
   thread_ordinal = static_cast<std::uint16_t>(std::min<std::uint32_t>(ordinal, kNoOrdinal - 1));
+  if (ordinal == 0) {
+    // A later thread may get the same pointer, so that it counts only while the first one lives.
+    static pthread_key_t at_thread_exit;
+    static const bool watched = ::pthread_key_create(&at_thread_exit, [](void*) {
+                                  first_thread.store(0, std::memory_order_relaxed);
+                                }) == 0;
+    if (watched && ::pthread_setspecific(at_thread_exit, &first_thread) == 0) {
+      first_thread.store(ThreadPointer(), std::memory_order_relaxed);
+    }
+  }
   return thread_ordinal;
 }
 
@@ -179,21 +193,23 @@ Core::~Core() {
 
 std::uint64_t Core::BeginSpan(SpanKind kind, Blocking blocking, std::uint32_t name,
                               std::int64_t step) noexcept {
+  const MonoNs now = writer_->Now();
   const std::int64_t seq =
       writer_->Append(journal::MetaHigh(RecordType::kSpanBegin, kind, blocking, ThreadOrdinal()),
-                      writer_->Now(), step, name);
+                      now, step, name);
   // A begin that was not kept has no end either.
   return seq == journal::kNotKept ? 0 : PackSpan(seq, name, kind, blocking);
 }
 
 void Core::EndSpan(std::uint64_t span) noexcept {
   if ((span & kSpanMark) == 0) return;
+  const MonoNs now = writer_->Now();
   const auto kind = static_cast<SpanKind>((span >> 57) & 31);
   const auto blocking = static_cast<Blocking>((span >> 55) & 3);
   const auto name = static_cast<std::uint32_t>((span >> 31) & journal::kMaxNameId);
   const auto seq = static_cast<std::int64_t>(span & ((std::uint64_t{1} << 31) - 1));
-  writer_->Append(journal::MetaHigh(RecordType::kSpanEnd, kind, blocking, ThreadOrdinal()),
-                  writer_->Now(), kNoStep, journal::PackSpanEnd(seq, name));
+  writer_->Append(journal::MetaHigh(RecordType::kSpanEnd, kind, blocking, ThreadOrdinal()), now,
+                  kNoStep, journal::PackSpanEnd(seq, name));
 }
 
 void Core::Config(std::string_view config_class, std::string_view json) noexcept {

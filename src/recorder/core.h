@@ -39,8 +39,40 @@ struct CoreOptions {
   std::string node_local;                             ///< replaces /var/tmp/headway-<uid>
 };
 
-/// Ordinal of the calling thread within this process: 0 for the first that records.
-inline std::uint16_t ThreadOrdinal() noexcept;
+namespace internal {
+
+inline constexpr std::uint16_t kNoOrdinal = 0xffff;
+extern constinit thread_local std::uint16_t thread_ordinal;
+std::uint16_t AssignThreadOrdinal() noexcept;
+
+// Identity of the first thread that recorded, while it lives: it is nearly always the one that asks, and
+// comparing a register is cheaper than thread-local storage of a shared library.
+extern constinit std::atomic<std::uintptr_t> first_thread;
+
+inline std::uintptr_t ThreadPointer() noexcept {
+#if defined(__x86_64__) && defined(__LP64__)
+  std::uintptr_t pointer;
+  asm("mov %%fs:0, %0" : "=r"(pointer));
+  return pointer;
+#else
+  return 0;
+#endif
+}
+
+}  // namespace internal
+
+/// Ordinal of the calling thread within this process: 0 for the first that records. Not for signal
+/// handlers: thread-local storage may be allocated on first use.
+inline std::uint16_t ThreadOrdinal() noexcept {
+  const std::uintptr_t pointer = internal::ThreadPointer();
+  if (pointer != 0 && pointer == internal::first_thread.load(std::memory_order_relaxed))
+      [[likely]] {
+    return 0;
+  }
+  const std::uint16_t ordinal = internal::thread_ordinal;
+  if (ordinal != internal::kNoOrdinal) return ordinal;
+  return internal::AssignThreadOrdinal();
+}
 
 class Core {
  public:
@@ -48,7 +80,8 @@ class Core {
   ~Core();
 
   void Record(RecordType type, std::int64_t a, std::int64_t b = 0) noexcept {
-    writer_->Append(journal::MetaHigh(type, ThreadOrdinal()), writer_->Now(), a, b);
+    const MonoNs now = writer_->Now();
+    writer_->Append(journal::MetaHigh(type, ThreadOrdinal()), now, a, b);
   }
   std::uint64_t BeginSpan(SpanKind kind, Blocking blocking, std::uint32_t name,
                           std::int64_t step) noexcept;
@@ -82,17 +115,5 @@ class Core {
   std::string run_uid_hex_;
   Heartbeat heartbeat_;
 };
-
-namespace internal {
-inline constexpr std::uint16_t kNoOrdinal = 0xffff;
-extern constinit thread_local std::uint16_t thread_ordinal;
-std::uint16_t AssignThreadOrdinal() noexcept;
-}  // namespace internal
-
-inline std::uint16_t ThreadOrdinal() noexcept {
-  const std::uint16_t ordinal = internal::thread_ordinal;
-  if (ordinal != internal::kNoOrdinal) [[likely]] return ordinal;
-  return internal::AssignThreadOrdinal();
-}
 
 }  // namespace headway::recorder

@@ -47,7 +47,7 @@ class Story:
         self.normal = rng.choice((1, 2, 10, 10, 10, 70)) * (SECOND if self.unit > 1 else 977)
         self.t = rng.choice((0, 0, 0, 1_767_225_600 * SECOND))
         if self.chance(0.03, "huge_times"):
-            self.t = rng.choice((8_000_000_000 * SECOND, -4_000_000_000 * SECOND))
+            self.t = rng.choice((4_600_000_000 * SECOND, -4_000_000_000 * SECOND))
         self.origin = self.t
         self.long = rng.random() < 0.07
         self.keyed = self.chance(0.10, "attempt_field")
@@ -635,6 +635,11 @@ def _build(seed: int) -> tuple[list[str], set[str]]:
 def history(seed: int) -> list[str]:
     """The lines of an event file, always the same for one seed."""
     return _build(seed)[0]
+
+
+def features(seed: int) -> set[str]:
+    """What the history of a seed holds, as words."""
+    return _build(seed)[1]
 
 
 def describe(seed: int) -> str:

@@ -237,9 +237,9 @@ def _ordered(events: list[Event]) -> list[Event]:
         by_seq = all(e.seq is not None for e in group)
         if by_seq:
             group.sort(key=lambda e: (e.seq, e.stated, e.text))
-        else:
-            group.sort(key=lambda e: (e.stated, e.line))
         _apply_monotonic_clock(group)
+        if not by_seq:
+            group.sort(key=lambda e: (e.time, e.line))
         if by_seq:
             for before, event in zip(group, group[1:]):
                 if event.time < before.time:
@@ -265,19 +265,38 @@ def _note_seq_conflicts(group: list[Event]) -> None:
 
 
 def _apply_monotonic_clock(group: list[Event]) -> None:
-    """Lines with a monotonic clock advance by it from the process's first such line."""
-    anchor: Event | None = None
-    drift = 0
+    """Lines with a monotonic clock advance by it from the process's first such line.
+
+    A process begins at a `job_start`, and where the clock goes back although wall time does not.
+    """
+    process: list[Event] = []
     for event in group:
         if event.mono is None:
             continue
-        if anchor is None or event.kind == "job_start":
-            anchor, drift = event, 0
-        assert anchor.mono is not None
-        event.time = anchor.stated + (event.mono - anchor.mono)
-        if abs(event.stated - event.time - drift) > SECOND:
-            drift = event.stated - event.time
+        if process:
+            last = process[-1]
+            assert last.mono is not None
+            moved = (event.time - event.mono) - (last.time - last.mono)
+            if event.kind == "job_start" or (event.mono < last.mono and abs(moved) > SECOND):
+                _anchor(process)
+                process = []
+        process.append(event)
+    if process:
+        _anchor(process)
+
+
+def _anchor(process: list[Event]) -> None:
+    process.sort(key=lambda e: e.mono or 0)
+    first = process[0]
+    assert first.mono is not None
+    offset = first.time - first.mono
+    drift = 0
+    for event in process:
+        assert event.mono is not None
+        stated, event.time = event.time, offset + event.mono
+        if abs(stated - event.time - drift) > SECOND:
             event.codes += ("clock_step",)
+            drift = stated - event.time
 
 
 def parse(lines: Iterable[str]) -> list[Event]:
@@ -311,6 +330,10 @@ class NetClock:
 
     def is_excluded(self, wall: int) -> bool:
         return any(begin <= wall < end for begin, end in self.excluded)
+
+    def earliest(self, wall: int) -> int:
+        """The earliest wall time with the same net time."""
+        return next((begin for begin, end in self.excluded if begin <= wall <= end), wall)
 
     def open_stretches(self, begin: int, end: int) -> list[tuple[int, int]]:
         """The parts of wall `[begin, end)` that are not excluded."""
@@ -414,7 +437,9 @@ class Writers:
 
     def __init__(self, events: list[Event]) -> None:
         self.events = events
-        self.unranked = {e.who for e in events} - {e.who for e in events if e.ranked}
+        # A line without `rank` is rank 0's, unless it names a writer: then nobody said its rank.
+        self.unranked = {e.who for e in events if e.who[1] != f"rank{e.who[0]}"}
+        self.unranked -= {e.who for e in events if e.ranked}
         self.best = min((self.order(e.who) for e in events), default=0)
         self.stream_of: dict[tuple[int, str], int] = {}
         self.leads: set[tuple[int, str]] = {e.who for e in events if self.order(e.who) == self.best}
@@ -534,7 +559,7 @@ class Assigner:
         return True
 
     def _lead_is_settled(self, attempt: Attempt, event: Event) -> bool:
-        """Makes the writer the lead where there is none; False when it ought to have been before."""
+        """Makes the writer lead where nobody does; False when it should have led all along."""
         order = self.writers.order
         if self._may_open(event):
             attempt.lead_seen = True
@@ -621,7 +646,7 @@ class Assigner:
         return self.waiting
 
     def _lead_moves_on(self, position: int, now: Attempt) -> bool:
-        """Whether the lead records no more in the attempt, but opens another after this position."""
+        """Whether the lead records no more in the attempt, but opens another later."""
         ended = now.end_event is not None
         for later in range(position + 1, len(self.events)):
             event = self.events[later]
@@ -1372,7 +1397,7 @@ class Run:
             for i, step in enumerate(attempt.steps):
                 if step.first:
                     split_first(step, attempt.steps[i + 1 :], only)
-                self.notes["no_baseline"] += step.baseline is None
+                self.notes["no_baseline"] += step.baseline is None and step.w > 0
 
     def _find_disruptions(self) -> None:
         for k, attempt in enumerate(self.attempts):
@@ -1406,7 +1431,7 @@ class Run:
             reached = disruption.step_reached
             for step in after:
                 if step.complete and (reached is None or step.index >= reached):
-                    disruption.regained = step.end_wall
+                    disruption.regained = self.net.earliest(step.end_wall)
                     break
 
     def _paint(self) -> None:

@@ -277,7 +277,10 @@ class SeveralWriters(unittest.TestCase):
         script = [(0, "job_start"), *steps((0, 0), (10, 1)), (20, "job_start", {"rank": 1})]
         got = self.report([*script, (30, "job_start", {"rank": 1}), (40, "heartbeat", {"rank": 1})])
         self.assertEqual([a["start"] // S for a in got["attempts"]], [0, 30])
-        self.assertEqual(sums(got)["program_startup"], 10 * S)
+        self.assertEqual(
+            sums(got, S),
+            {"program_startup": 20, "wasted_progress": 10, "infrastructure_recovery": 10},
+        )
         self.assertNotIn("no_lead", notes(got))
 
     def test_lowest_rank_leads_a_file_without_rank_0(self) -> None:
@@ -292,7 +295,7 @@ class SeveralWriters(unittest.TestCase):
             sums(got, S),
             {"productive": 40, "wasted_progress": 10, "infrastructure_recovery": 10},
         )
-        self.assertEqual(notes(got), {"no_lead": 2})
+        self.assertEqual(notes(got), {"no_lead": 2, "weak_baseline": 1})
         self.assertEqual([a["end_kind"] for a in got["attempts"]], ["exit", "clean"])
 
     def test_lowest_rank_leads_an_attempt_without_rank_0(self) -> None:
@@ -302,7 +305,7 @@ class SeveralWriters(unittest.TestCase):
         )
         got = self.report(script)
         self.assertEqual(sums(got, S), {"productive": 40, "infrastructure_recovery": 20})
-        self.assertEqual(notes(got), {"no_lead": 1})
+        self.assertEqual(notes(got), {"no_lead": 1, "weak_baseline": 1})
 
     def test_late_records_of_other_ranks_are_ignored_silently(self) -> None:
         script = [(0, "job_start"), *steps((0, 0), (10, 1)), (20, "job_end")]
@@ -322,7 +325,7 @@ class SeveralWriters(unittest.TestCase):
         both += self.told_by([(t + 1, *rest) for t, *rest in one], writer="b")
         got = self.report(both)
         self.assertEqual(sums(got, S), {"productive": 30})
-        self.assertEqual(notes(got), {"several_leads": 1})
+        self.assertEqual(notes(got), {"several_leads": 1, "weak_baseline": 1})
 
     def test_unranked_writers_are_grouped_transitively(self) -> None:
         script = [(0, "job_start", {"writer": "a"}), (50, "heartbeat", {"writer": "a"})]

@@ -192,9 +192,11 @@ class LineReader {
   void ReadPayload() {
     Record& record = out_.record;
     switch (record.type) {
-      case RecordType::kStepStart:
       case RecordType::kStepEnd:
-      case RecordType::kStepSoftEnd:
+      case RecordType::kStepSoftEnd:  // without a number: of the step that is running
+        record.a = AnyInteger(Field::kStep, kNoStep);
+        break;
+      case RecordType::kStepStart:
       case RecordType::kCheckpointSaved:
       case RecordType::kRollback: record.a = NeededStep(); break;
       case RecordType::kSpanBegin:

@@ -60,9 +60,9 @@ class Clocks {
   Wide Offset(RecordIndex i) const { return Wide{events_.records[i].time_ns} - events_.monos[i]; }
 
   bool StartsAnew(RecordIndex last, RecordIndex i) const {
-    if (Magnitude(Offset(i) - Offset(last)) <= kClockStepNs) return false;
-    return events_.monos[i] < events_.monos[last] ||
-           events_.records[i].type == RecordType::kJobStart;
+    if (events_.records[i].type == RecordType::kJobStart) return true;
+    return events_.monos[i] < events_.monos[last] &&
+           Magnitude(Offset(i) - Offset(last)) > kClockStepNs;
   }
 
   void AnchorProcess(std::vector<RecordIndex>* process) {
@@ -94,6 +94,30 @@ std::int64_t CountConflicts(const EventSet& events, std::span<const RecordIndex>
   return seqs.end() - std::unique(seqs.begin(), seqs.end());
 }
 
+/// What people say about a run belongs to no process and to no sequence.
+bool IsAnnotation(const Record& record) {
+  return record.type == RecordType::kQuery || record.type == RecordType::kExclude;
+}
+
+/// Moves the records from `sequenced` on, in order of time, to where they belong among those
+/// before, whose order stays: behind all that a sequence has reached by then.
+void PlaceByTime(const EventSet& events, std::span<RecordIndex> records, std::size_t sequenced) {
+  if (sequenced == records.size()) return;
+  std::vector<RecordIndex> placed;
+  placed.reserve(records.size());
+  auto next = records.begin() + static_cast<std::ptrdiff_t>(sequenced);
+  std::int64_t reached = kNoTime;
+  for (const RecordIndex i : records.first(sequenced)) {
+    reached = std::max(reached, events.records[i].time_ns);
+    for (; next != records.end() && events.records[*next].time_ns < reached; ++next) {
+      placed.push_back(*next);
+    }
+    placed.push_back(i);
+  }
+  placed.insert(placed.end(), next, records.end());
+  std::ranges::copy(placed, records.begin());
+}
+
 template <typename Key>
 void Sort(std::span<RecordIndex> records, const Key& key) {
   // Most files are in order already.
@@ -111,10 +135,16 @@ StreamOrder OrderStreams(EventSet* events) {
                                          out.first[s + 1] - out.first[s]);
     if (records.empty()) continue;
     const auto time = [&](RecordIndex i) { return events->records[i].time_ns; };
-    const bool by_seq =
-        std::ranges::none_of(records, [&](RecordIndex i) { return events->seq(i) == kNoSeq; });
+    const bool by_seq = !events->seqs.empty() && std::ranges::none_of(records, [&](RecordIndex i) {
+      return events->seq(i) == kNoSeq && !IsAnnotation(events->records[i]);
+    });
+    std::size_t sequenced = 0;  // how many have a seq, at the front
     if (by_seq) {
-      Sort(records, [&](RecordIndex i) { return std::tuple(events->seqs[i], time(i), i); });
+      const auto end = std::stable_partition(
+          records.begin(), records.end(), [&](RecordIndex i) { return events->seqs[i] != kNoSeq; });
+      sequenced = static_cast<std::size_t>(end - records.begin());
+      Sort(records.first(sequenced),
+           [&](RecordIndex i) { return std::tuple(events->seqs[i], time(i), i); });
     }
     if (!events->monos.empty()) {
       Clocks(events, &out).Anchor(records);
@@ -123,7 +153,8 @@ StreamOrder OrderStreams(EventSet* events) {
         events->streams[s].writer.monotonic = true;
       }
     }
-    if (!by_seq) Sort(records, [&](RecordIndex i) { return std::tuple(time(i), i); });
+    Sort(records.subspan(sequenced), [&](RecordIndex i) { return std::tuple(time(i), i); });
+    if (by_seq) PlaceByTime(*events, records, sequenced);
     if (!events->seqs.empty()) out.conflicts[s] = CountConflicts(*events, records);
   }
   return out;

@@ -328,7 +328,9 @@ class FileReader {
     for (Stream& stream : events_.streams) {
       Writer& writer = stream.writer;
       const auto found = rank_by_name.find(writer.name);
-      const std::int64_t otherwise = found == rank_by_name.end() ? 0 : found->second;
+      // A line without `rank` is rank 0's, unless it names a writer: then nobody said its rank.
+      const std::int64_t unsaid = writer.name == DefaultWriterName(0) ? 0 : -1;
+      const std::int64_t otherwise = found == rank_by_name.end() ? unsaid : found->second;
       writer.rank = stream.rank == kNoRank ? otherwise : stream.rank;
       const std::string attempt =
           writer.attempt_index < 0 ? "" : std::to_string(writer.attempt_index);

@@ -18,7 +18,7 @@
 /// (seconds, read exactly, below 1 ns rounded to nearest, ties away from zero) or `ts_ns` (wins
 /// when both stand), and `type` are required. `null` is the same as absent; a known field of the
 /// wrong kind, one that stands twice, or one out of range makes the line a problem; unknown fields
-/// are ignored. Integers may be written as `5.0` or `5e3`. Step types, `checkpoint_saved` and
+/// are ignored. Integers may be written as `5.0` or `5e3`. `step_start`, `checkpoint_saved` and
 /// `rollback` need `step`; `exclude` needs `from` or `from_ns`.
 ///
 /// **Types** beyond those every producer is expected to know (job, step and span types, `capacity`,
@@ -33,12 +33,14 @@
 ///
 /// **Writers.** A line's writer is (`attempt`, `writer`); the name defaults by rank ("rank0").
 /// Lines without `attempt` form a writer of their own with an empty attempt key. A writer's rank is
-/// the lowest its lines say, else what lines of the same name say in other attempts, else 0.
+/// the lowest its lines say, else what lines of the same name say in other attempts, else 0 for
+/// lines without `writer` and not known for a named one.
 /// Writers are listed by (rank, attempt, name), unknown rank last.
 ///
 /// **Order.** A writer whose lines all carry `seq` is ordered by it, any other by time, ties by
-/// line. `Record::seq` is the dense ordinal in that order. Two different lines of one
-/// (attempt, writer, seq) are both kept and noted as `seq_conflict`.
+/// line. A `query` or `exclude` without one, put there by hand, changes nothing about that and
+/// stands where its time belongs. `Record::seq` is the dense ordinal in that order. Two different
+/// lines of one (attempt, writer, seq) are both kept and noted as `seq_conflict`.
 ///
 /// **Duplicates.** A line with an `insert_id` already seen, whatever its writer, is dropped: the
 /// earlier by (time, text) counts. A line without one is dropped when it repeats an earlier line's
@@ -47,8 +49,8 @@
 /// **Clocks.** Where lines carry `mono_ns` or `mono`, time advances with that column from the
 /// writer's first line; `ts` only anchors it. Each time `ts` has moved by more than 1 s against
 /// that, a kClock record with the wall time stands right before the line's own record, at the same
-/// time. A column that starts anew (it goes back, or a `job_start` comes, while `ts` moves against
-/// it by more than 1 s) is a new process with an anchor of its own. Lines without the column keep
+/// time. A `job_start`, and a column that goes back while `ts` moves against it by more than
+/// 1 s, is a new process with an anchor of its own. Lines without the column keep
 /// their `ts`.
 ///
 /// **Values.** `job_end` is clean for a `status` that is absent, "ok", "success", "completed", 0 or

@@ -41,6 +41,7 @@ TEST(ReadEventsTest, ReadsEveryType) {
       {R"({"ts":1,"type":"job_start"})", "job_start"},
       {R"({"ts":1,"type":"step_start","step":7})", "step_start a=7"},
       {R"({"ts":1,"type":"step_end","step":-7})", "step_end a=-7"},
+      {R"({"ts":1,"type":"step_end"})", "step_end"},
       {R"({"ts":1,"type":"step_start","step":9000000000000000000})",
        "step_start a=9000000000000000000"},
       {R"({"ts":1,"type":"step_soft_end","step":2})", "step_soft_end a=2"},
@@ -339,6 +340,17 @@ TEST(ReadEventsTest, OrdersBySeqOnlyWhereAllLinesHaveOne) {
                      "/rank0 2 step_start a=1 @9000000000"}));
 }
 
+TEST(ReadEventsTest, PutsAQueryWithoutASeqWhereItsTimeBelongs) {
+  EXPECT_EQ(Records("{\"ts\":1,\"seq\":0,\"type\":\"step_start\",\"step\":1}\n"
+                    "{\"ts\":9,\"seq\":1,\"type\":\"step_start\",\"step\":2}\n"
+                    "{\"ts\":4,\"seq\":2,\"type\":\"step_start\",\"step\":3}\n"
+                    "{\"ts\":5,\"type\":\"query\"}\n"
+                    "{\"ts\":9,\"type\":\"exclude\",\"from\":2}\n"),
+            (Strings{"/rank0 0 step_start a=1 @1000000000", "/rank0 1 query @5000000000",
+                     "/rank0 2 step_start a=2 @9000000000", "/rank0 3 step_start a=3 @4000000000",
+                     "/rank0 4 exclude a=2000000000 @9000000000"}));
+}
+
 TEST(ReadEventsTest, KeepsAndNotesTwoLinesOfOneSeq) {
   EXPECT_EQ(Records("{\"ts\":3,\"seq\":1,\"type\":\"step_start\",\"step\":2}\n"
                     "{\"ts\":2,\"seq\":1,\"type\":\"step_start\",\"step\":1}\n"
@@ -368,11 +380,11 @@ TEST(ReadEventsTest, TellsWritersApart) {
   const std::string nothing = " world=-1 host= pid=0 file live=0";
   EXPECT_EQ(writers,
             (Strings{"/rank0 name=rank0 rank=0 key= index=-1" + nothing,
-                     "/supervisor name=supervisor rank=0 key= index=-1" + nothing,
                      "3/h name=h rank=1 key=attempt:3 index=3 world=4 host=n1 pid=7 monotonic file "
                      "live=2",
                      "4/h name=h rank=1 key=attempt:4 index=4" + nothing,
                      "/rank2 name=rank2 rank=2 key= index=-1" + nothing,
+                     "/supervisor name=supervisor rank=-1 key= index=-1" + nothing,
                      "/unranked name=unranked rank=-1 key= index=-1" + nothing}));
 }
 

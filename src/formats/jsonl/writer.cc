@@ -211,9 +211,11 @@ class LineWriter {
 
   void Payload(const Record& record) {
     switch (record.type) {
-      case RecordType::kStepStart:
       case RecordType::kStepEnd:
       case RecordType::kStepSoftEnd:
+        if (record.a != kNoStep) Number("step", record.a);
+        return;
+      case RecordType::kStepStart:
       case RecordType::kCheckpointSaved:
       case RecordType::kRollback: return Number("step", Sayable(record.a));
       case RecordType::kSpanBegin:

@@ -119,6 +119,7 @@ TEST(WriteEventsTest, ReadsBackWhatReadingAdded) {
       "{\"type\":\"writer\",\"rank\":-1,\"liveness\":\"alive\",\"host\":\"h\"}\n"
       "{\"ts\":1,\"type\":\"capacity\",\"active\":5,\"attempt\":4}\n"
       "{\"ts\":1,\"type\":\"exclude\",\"from\":5,\"name\":\"n\",\"attempt\":4}\n"
+      "{\"ts\":1,\"type\":\"step_end\",\"attempt\":4}\n"
       "{\"ts\":1,\"type\":\"tea\"}\n{\"ts\":1,");
   ASSERT_TRUE(import.ok());
   const RunRecords& run = import->runs.at(0);

@@ -1,0 +1,171 @@
+"""Reading runs: report, timeline, steps, runs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from headway import _native
+from headway._errors import InvalidArgumentError, from_native
+from headway._report import Report, RunInfo, StepInterval, Timeline
+from headway._run import Run
+from headway._time import Time, to_text
+
+Folder: TypeAlias = "str | os.PathLike[str]"
+#: ``"A..B"``, or two times of which either may be None: the run's start, now.
+Window: TypeAlias = "str | tuple[Time | None, Time | None]"
+
+
+def report(
+    run: str | Run,
+    *,
+    project: str | None = None,
+    dir: Folder | Sequence[Folder] | None = None,
+    window: Window | None = None,
+    as_of: Time | None = None,
+) -> Report:
+    """How the time of a run was spent, up to now if it still runs.
+
+    >>> import headway, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> with headway.init(run="doc", dir=folder) as run:
+    ...     for i in range(3):
+    ...         with run.step(i):
+    ...             pass
+    >>> report = headway.report("doc", dir=folder)
+    >>> report.state, report.steps.count
+    ('completed', 3)
+    >>> sum(time.ns for time in report.categories) == report.elapsed_ns
+    True
+
+    Args:
+        run: A run's name (its newest run), ``NAME@START``, its uid, or a Run of this process.
+        project: Default ``HEADWAY_PROJECT``, else "default".
+        dir: Where journals are kept, or several such places; default ``HEADWAY_DIR``, else
+            "~/.headway".
+        window: Only this stretch of time, judged by everything that is known now.
+        as_of: What was known at that time.
+
+    Returns:
+        The report.
+
+    Raises:
+        NotFoundError: There is no such run.
+        InvalidArgumentError: A time does not mean anything.
+        Error: A journal can't be read.
+    """
+    return Report.from_dict(_ask(_native.report, run, project, dir, window, as_of))
+
+
+def timeline(
+    run: str | Run,
+    *,
+    project: str | None = None,
+    dir: Folder | Sequence[Folder] | None = None,
+    window: Window | None = None,
+    as_of: Time | None = None,
+) -> Timeline:
+    """The same time as :func:`report`, interval by interval.
+
+    >>> import headway, tempfile
+    >>> run = headway.init(run="doc", dir=tempfile.mkdtemp())
+    >>> with run.span("eval"):
+    ...     pass
+    >>> run.finish()
+    >>> [interval.category for interval in headway.timeline(run)]
+    ['program_startup', 'custom', 'program_startup']
+
+    Args, returns and raises as :func:`report`; the result is a sequence of intervals.
+    """
+    return Timeline.from_list(_ask(_native.timeline, run, project, dir, window, as_of))
+
+
+def steps(
+    run: str | Run,
+    *,
+    project: str | None = None,
+    dir: Folder | Sequence[Folder] | None = None,
+    window: Window | None = None,
+    as_of: Time | None = None,
+) -> list[StepInterval]:
+    """Every step that was started, in order. Args and raises as :func:`report`."""
+    found = _ask(_native.steps, run, project, dir, window, as_of)
+    return [StepInterval.from_dict(step) for step in found]
+
+
+def runs(
+    project: str | None = None, *, dir: Folder | Sequence[Folder] | None = None
+) -> list[RunInfo]:
+    """The runs of a project, newest first.
+
+    Args:
+        project: Default ``HEADWAY_PROJECT``, else "default".
+        dir: As in :func:`report`.
+
+    Raises:
+        Error: A directory can't be read.
+    """
+    try:
+        text = _native.runs(_folders(dir), _project(project))
+    except _native.Error as error:
+        raise from_native(error) from None
+    return [RunInfo.from_dict(run) for run in json.loads(text)]
+
+
+def _ask(
+    function: Callable[[list[str], str, str, str | None, str | None, str | None], str],
+    run: str | Run,
+    project: str | None,
+    dir: Folder | Sequence[Folder] | None,
+    window: Window | None,
+    as_of: Time | None,
+) -> Any:
+    if isinstance(run, Run):
+        project = run.project if project is None else project
+        folders = _folders(dir) if dir is not None else _folders_of(run)
+        name = run.uid
+    elif isinstance(run, str):
+        folders = _folders(dir)
+        name = run
+    else:
+        raise TypeError(f"run must be a str or a Run, not {type(run).__name__}")
+    first, last = _window(window)
+    as_of_text = None if as_of is None else to_text(as_of)
+    try:
+        text = function(folders, _project(project), name, as_of_text, first, last)
+    except _native.Error as error:
+        raise from_native(error) from None
+    return json.loads(text)
+
+
+def _project(project: str | None) -> str:
+    return project or os.environ.get("HEADWAY_PROJECT") or "default"
+
+
+def _folders(dir: Folder | Sequence[Folder] | None) -> list[str]:
+    if dir is None:
+        return [os.environ.get("HEADWAY_DIR") or os.path.expanduser("~/.headway")]
+    if isinstance(dir, (str, os.PathLike)):
+        return [os.fspath(dir)]
+    return [os.fspath(folder) for folder in dir]
+
+
+def _folders_of(run: Run) -> list[str]:
+    # DIR/journals/PROJECT/RUN/FILE
+    folders = [str(Path(run.journal_path).parents[3])] if run.journal_path else []
+    return [*folders, *([run.destination] if run.destination else [])]
+
+
+def _window(window: Window | None) -> tuple[str | None, str | None]:
+    if window is None:
+        return None, None
+    if isinstance(window, str):
+        first, dots, last = window.partition("..")
+        if not dots:
+            raise InvalidArgumentError("INVALID_ARGUMENT", f"a window is A..B, not {window!r}")
+        return first or "+0s", last or None
+    begin, end = window
+    return "+0s" if begin is None else to_text(begin), None if end is None else to_text(end)

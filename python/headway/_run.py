@@ -1,0 +1,328 @@
+"""Recording: Run, init and how the end of the program is told."""
+
+from __future__ import annotations
+
+import atexit
+import datetime
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Literal, TypeAlias
+
+from headway import _native
+from headway._time import to_ns
+
+_log = logging.getLogger("headway")
+
+#: Nanoseconds since the epoch (``time.time_ns()``), seconds (``time.time()``) or a datetime.
+Instant: TypeAlias = "int | float | datetime.datetime"
+
+_RESUME = ("auto", "must", "never")
+_INTERRUPTED = 128 + signal.SIGINT
+
+# Runs that have not been finished; held here, so that losing the variable does not end a job.
+_open_runs: dict[tuple[Any, ...], Run] = {}
+_current: Run | None = None
+
+
+class Run(_native.Recorder):
+    """A run that is being recorded, from :func:`init`.
+
+    Every method returns at once and raises nothing, whatever it is given: a call that can't be
+    understood is dropped, counted in ``dropped``, and the first of its kind is told to the logger
+    "headway". After :meth:`finish`, in forked children and when recording is disabled the methods
+    do nothing. Any thread may call them; the thread that starts steps leads.
+
+    ``step(i)`` starts a step at the call, so that both ``run.step(i)`` and ``with run.step(i):``
+    work. The methods that return a Span begin it on entering the ``with`` block, and each also works
+    as a decorator:
+
+    >>> import headway, tempfile
+    >>> run = headway.init(run="doc", dir=tempfile.mkdtemp())
+    >>> @run.span("eval")
+    ... def evaluate():
+    ...     return 0.5
+    >>> for i in range(3):
+    ...     with run.data_loading():
+    ...         batch = [i]
+    ...     with run.step(i):
+    ...         loss = float(sum(batch))
+    ...     run.log({"loss": loss}, step=i)
+    >>> evaluate()
+    0.5
+    >>> run.last_step, run.dropped
+    (2, 0)
+    >>> run.finish()
+    >>> run.enabled
+    False
+
+    Attributes:
+        enabled: Whether it records.
+        name: Name of the run.
+        project: Project of the run.
+        uid: Uid of the run; it lives through restarts.
+        rank: Rank of this process, or None.
+        world_size: Number of ranks, or None.
+        continued: Whether an earlier run is being continued.
+        journal_path: The file it records into.
+        last_step: The step started last, or None.
+        dropped: Records and calls that could not be kept.
+        error: Why recording could not begin; empty when it could.
+    """
+
+    __slots__ = ()
+
+    def config(self, values: Mapping[str, Any], kind: str = "user") -> None:
+        """Records a configuration.
+
+        Args:
+            values: What JSON can't say (paths, data types, …) is recorded as its text.
+            kind: "user", "software" or "system".
+        """
+        if not self.enabled:
+            return
+        try:
+            text = _to_json(values)
+        except Exception:
+            self._drop(values)
+            return
+        self._config_json(str(kind), text)
+
+    def exclude(self, start: Instant, end: Instant | None = None, reason: str = "") -> None:
+        """Leaves a stretch of time out of the account, such as a manual stop.
+
+        Args:
+            start: When it began: nanoseconds since the epoch as an int, seconds as a float, or a
+                datetime (without a zone: local time).
+            end: When it ended; None: not yet.
+            reason: For people.
+        """
+        try:
+            from_ns = _instant_ns(start)
+            to_ns_ = None if end is None else _instant_ns(end)
+        except Exception:
+            self._drop(start)
+            return
+        self._exclude_ns(from_ns, to_ns_, reason)
+
+    def finish(self, status: int | None = None) -> None:
+        """Records the end of the job. Later calls of any method do nothing.
+
+        Without it the end is recorded when the interpreter exits, with its exit status.
+
+        Args:
+            status: 0 is a clean end, anything else a failure. None: 0, but in an ``except`` or
+                ``finally`` block the failure that is being handled.
+        """
+        global _current
+        try:
+            self._finish(_status_of(sys.exc_info()[1]) if status is None else int(status))
+        except Exception:
+            self._finish(1)
+        for key in [key for key, run in _open_runs.items() if run is self]:
+            del _open_runs[key]
+        if _current is self:
+            _current = None
+
+    def __enter__(self) -> Run:
+        """``with headway.init(...) as run:`` finishes the run at the end of the block."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.finish(_status_of(value))
+
+    def __repr__(self) -> str:
+        if not self.journal_path:
+            return "<headway.Run, disabled>"
+        state = "recording" if self.enabled else "finished"
+        return f"<headway.Run {self.project}/{self.name}, {state}>"
+
+
+def init(
+    project: str | None = None,
+    run: str | None = None,
+    config: Mapping[str, Any] | None = None,
+    resume: Literal["auto", "must", "never"] = "auto",
+    dir: str | os.PathLike[str] | None = None,
+    rank: int | None = None,
+    world_size: int | None = None,
+    local_rank: int | None = None,
+    job_id: str | None = None,
+    attempt: int | None = None,
+    attempt_key: str | None = None,
+    heartbeat: bool = True,
+) -> Run:
+    """Starts recording this process; call it once, early in the program.
+
+    What is not given comes from the environment: the rank from the launcher, the job and its
+    restart count from the scheduler, ``HEADWAY_PROJECT``, ``HEADWAY_RUN`` and ``HEADWAY_DIR``. Called
+    again with the same arguments it returns the same run.
+
+    If recording can't begin, the reason is logged once as a warning and the result is a run whose
+    methods do nothing; likewise, without a warning, with ``HEADWAY_DISABLED=1`` and while a worker of
+    ``multiprocessing`` imports the main program.
+
+    >>> import tempfile
+    >>> run = init(project="lm", run="llama-7b", config={"lr": 3e-4}, dir=tempfile.mkdtemp())
+    >>> run
+    <headway.Run lm/llama-7b, recording>
+    >>> run.finish()
+
+    Args:
+        project: A group of runs; default "default".
+        run: The run's name; default the job's name, else "default".
+        config: Recorded as the user's configuration.
+        resume: "auto": a restart of the same job continues its run, and so does a new process
+            unless the newest run of that name ended cleanly. "must" and "never" force it.
+        dir: Where journals are kept; default "~/.headway".
+        rank: 0 leads.
+        world_size: Number of ranks.
+        local_rank: Rank on this machine.
+        job_id: Restarts with an equal one continue the run wherever they land.
+        attempt: How often the job has been restarted before.
+        attempt_key: Processes with an equal one are one attempt.
+        heartbeat: Whether a native thread notes each second that the process lives; it never takes
+            the GIL. ``HEADWAY_HEARTBEAT=0`` turns it off, too.
+
+    Returns:
+        The run.
+
+    Raises:
+        TypeError: An argument is of the wrong type.
+        ValueError: ``resume`` is none of its three words.
+    """
+    global _current
+    if resume not in _RESUME:
+        raise ValueError(f"resume must be one of {', '.join(_RESUME)}, not {resume!r}")
+    if config is not None and not isinstance(config, Mapping):
+        raise TypeError(f"config must be a mapping, not {type(config).__name__}")
+    texts = {"project": project, "run": run, "job_id": job_id, "attempt_key": attempt_key}
+    for name, text in texts.items():
+        if text is not None and not isinstance(text, str):
+            raise TypeError(f"{name} must be a str or None, not {type(text).__name__}")
+    numbers = {
+        "rank": rank,
+        "world_size": world_size,
+        "local_rank": local_rank,
+        "attempt_index": attempt,
+    }
+    for name, number in numbers.items():
+        if number is not None and not hasattr(number, "__index__"):
+            raise TypeError(f"{name} must be an int or None, not {type(number).__name__}")
+    folder = None if dir is None else os.fsdecode(dir)
+
+    key = (*texts.values(), resume, folder, *numbers.values())
+    opened = _open_runs.get(key)
+    if opened is not None and opened.enabled:
+        return opened
+    if _imported_by_worker():
+        return Run(disabled=True)
+    try:
+        result = Run(
+            **texts,
+            **{name: int(number) for name, number in numbers.items() if number is not None},
+            dir=folder,
+            # "auto" leaves the word to HEADWAY_RESUME.
+            resume=None if resume == "auto" else resume,
+            heartbeat=heartbeat,
+            hook_sigterm=signal.getsignal(signal.SIGTERM) is signal.SIG_DFL,
+            on_drop=_tell_drop,
+        )
+    except (ValueError, OverflowError) as error:
+        _log.warning("headway records nothing: %s", error)
+        return Run(disabled=True)
+    if result.error:
+        _log.warning("headway records nothing: %s", result.error)
+    if result.enabled:
+        _open_runs[key] = result
+        _current = result
+        if config:
+            result.config(config)
+    return result
+
+
+def current_run() -> Run | None:
+    """The run that :func:`init` started last and that has not been finished, else None."""
+    return _current
+
+
+def _imported_by_worker() -> bool:
+    """Whether a spawned worker of multiprocessing is importing the main program right now.
+
+    There a call of init at the top of a script would start a second recorder for the same rank.
+    """
+    process = sys.modules.get("multiprocessing.process")
+    return process is not None and bool(
+        getattr(process.current_process(), "_inheriting", False)
+    )
+
+
+def _tell_drop(call: str, value: object) -> None:
+    hint = ""
+    if call == "log" and hasattr(value, "__float__"):
+        hint = "; converting it could wait for a device: write float(...) where that is right"
+    _log.warning(
+        "headway dropped a call of %s() that it could not understand (%s)%s; "
+        "further ones are only counted",
+        call,
+        "missing or surplus arguments" if value is None else type(value).__qualname__,
+        hint,
+    )
+
+
+def _instant_ns(instant: Instant) -> int:
+    if isinstance(instant, datetime.datetime):
+        return to_ns(instant)
+    if isinstance(instant, float):
+        return round(instant * 1e9)
+    return int(instant)
+
+
+def _to_json(values: Mapping[str, Any]) -> str:
+    """JSON of a configuration; what JSON has no word for becomes text, NaN and infinities null."""
+
+    def plain(value: Any) -> Any:
+        if value is None or isinstance(value, (bool, int, str)):
+            return value
+        if isinstance(value, float):
+            return value if value - value == 0 else None
+        if isinstance(value, Mapping):
+            return {str(name): plain(inner) for name, inner in value.items()}
+        if isinstance(value, (list, tuple, set, frozenset)):
+            return [plain(inner) for inner in value]
+        return str(value)
+
+    if not isinstance(values, Mapping):
+        raise TypeError("a configuration is a mapping")
+    return json.dumps(plain(values), ensure_ascii=False).encode(errors="replace").decode()
+
+
+def _status_of(error: BaseException | None) -> int:
+    """The exit status that an uncaught ``error`` would give."""
+    if error is None:
+        return 0
+    if isinstance(error, SystemExit):
+        code = error.code
+        return 0 if code is None else code if isinstance(code, int) else 1
+    return _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+
+
+@atexit.register
+def _at_exit() -> None:
+    # The recorder's own hook knows the exit status of every end but this one: after an uncaught
+    # KeyboardInterrupt the interpreter kills itself with SIGINT instead of exiting. sys.last_type is
+    # set where an exception was not caught; at a prompt (sys.ps1) that ends nothing.
+    kind = getattr(sys, "last_type", None)
+    if hasattr(sys, "ps1") or not (isinstance(kind, type) and issubclass(kind, KeyboardInterrupt)):
+        return
+    for run in _open_runs.values():
+        run._finish(_INTERRUPTED)

@@ -1,0 +1,65 @@
+#include "arguments.h"
+
+namespace headway::python {
+namespace {
+
+// Whether `value` is a scalar of NumPy, told without importing it: what was never imported has no values.
+bool IsNumpyScalar(PyObject* value) {
+  PyObject* const modules = PySys_GetObject("modules");  // borrowed
+  PyObject* const numpy =
+      modules == nullptr ? nullptr : PyMapping_GetItemString(modules, "numpy");
+  const Ref module(numpy);
+  if (!module) {
+    Swallow();
+    return false;
+  }
+  const Ref generic(PyObject_GetAttrString(module.get(), "generic"));
+  const bool is = generic && PyType_Check(generic.get()) != 0 &&
+                  PyType_IsSubtype(Py_TYPE(value), reinterpret_cast<PyTypeObject*>(generic.get()));
+  Swallow();
+  return is;
+}
+
+std::optional<std::int64_t> FromLong(PyObject* value) {
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+  if (overflow != 0) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> ToInteger(PyObject* value) noexcept {
+  if (PyLong_Check(value)) return FromLong(value);
+  if (!IsNumpyScalar(value)) return std::nullopt;
+  const Ref number(PyNumber_Index(value));
+  if (!number) {
+    Swallow();
+    return std::nullopt;
+  }
+  return FromLong(number.get());
+}
+
+std::optional<double> ToNumber(PyObject* value) noexcept {
+  if (PyFloat_Check(value) || PyLong_Check(value) || IsNumpyScalar(value)) {
+    const double number = PyFloat_AsDouble(value);
+    if (number != -1.0 || PyErr_Occurred() == nullptr) return number;
+    Swallow();
+  }
+  return std::nullopt;
+}
+
+std::optional<Choice> ToChoice(PyObject* value) noexcept {
+  if (value == Py_None) return Choice::kNone;
+  if (value == Py_True) return Choice::kTrue;
+  if (value == Py_False) return Choice::kFalse;
+  if (PyLong_Check(value)) return PyLong_AsLongLong(value) != 0 ? Choice::kTrue : Choice::kFalse;
+  if (IsNumpyScalar(value)) {
+    const int truth = PyObject_IsTrue(value);
+    if (truth >= 0) return truth != 0 ? Choice::kTrue : Choice::kFalse;
+    Swallow();
+  }
+  return std::nullopt;
+}
+
+}  // namespace headway::python

@@ -1,0 +1,36 @@
+#include <headway/headway.h>
+
+#include "contexts.h"
+#include "python.h"
+#include "recorder.h"
+#include "reports.h"
+
+/// headway._native: the recorder and the ledger for Python.
+
+namespace headway::python {
+namespace {
+
+int Execute(PyObject* module) noexcept {
+  // Recorders, their threads and their exit hook belong to the process.
+  if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
+    PyErr_SetString(PyExc_ImportError,
+                    "headway works in the main interpreter only, not in a subinterpreter");
+    return -1;
+  }
+  if (!AddContextTypes(module) || !AddRecorderType(module) || !AddError(module) ||
+      PyModule_AddStringConstant(module, "VERSION", headway_version()) != 0) {
+    return -1;
+  }
+  return 0;
+}
+
+PyModuleDef_Slot slots[] = {{Py_mod_exec, AsSlot(Execute)}, {0, nullptr}};
+
+PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "headway._native", "The recorder and the ledger.", 0, report_functions,
+    slots, nullptr, nullptr, nullptr};
+
+}  // namespace
+}  // namespace headway::python
+
+PyMODINIT_FUNC PyInit__native() { return PyModuleDef_Init(&headway::python::definition); }

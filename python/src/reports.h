@@ -1,0 +1,16 @@
+#pragma once
+
+#include "python.h"
+
+namespace headway::python {
+
+/// report(dirs, project, run, as_of, window_from, window_to), and the same for timeline and steps: the
+/// JSON that the command line prints. Times are text as the command line takes it, or None.
+/// runs(dirs, project): the runs there are, as JSON.
+/// Errors are headway._native.Error with `code` (as google.rpc.Code spells it) and a message.
+extern PyMethodDef report_functions[];
+
+/// Makes the exception Error and adds it to the module. False with an exception set.
+bool AddError(PyObject* module) noexcept;
+
+}  // namespace headway::python

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command.h"
+
+/// The one table of commands: dispatch, help, completions and the manual page read it.
+
+namespace headway::cli {
+
+struct Entry {
+  std::string_view name;     ///< "goodput", "runs list"
+  std::string_view summary;  ///< one line
+  std::unique_ptr<Command> (*make)();
+  bool hidden = false;  ///< works, but is not shown: for scripts of ours
+};
+
+std::span<const Entry> Commands();
+
+/// The program: `arguments` without the program's own name. Returns the exit code; nothing is
+/// thrown.
+int Main(const std::vector<std::string>& arguments) noexcept;
+
+/// "0.1.0".
+std::string_view Version();
+
+std::unique_ptr<Command> MakeGoodput();
+std::unique_ptr<Command> MakeTimeline();
+std::unique_ptr<Command> MakeSteps();
+std::unique_ptr<Command> MakeRunsList();
+std::unique_ptr<Command> MakeRunsShow();
+std::unique_ptr<Command> MakeRunsDelete();
+std::unique_ptr<Command> MakeRunsPrune();
+std::unique_ptr<Command> MakeImport();
+std::unique_ptr<Command> MakeExport();
+std::unique_ptr<Command> MakeRun();
+std::unique_ptr<Command> MakeDoctor();
+std::unique_ptr<Command> MakeCompletion();
+std::unique_ptr<Command> MakeMan();
+std::unique_ptr<Command> MakeHelp();
+std::unique_ptr<Command> MakeCompleteWords();
+
+}  // namespace headway::cli

@@ -1,0 +1,139 @@
+#include <algorithm>
+
+#include "cli/commands.h"
+#include "cli/palette.h"
+#include "cli/place.h"
+#include "cli/report_text.h"
+#include "cli/table.h"
+#include "cli/text.h"
+
+namespace headway::cli {
+namespace {
+
+constexpr std::int64_t kIntervalsShown = 20;
+
+std::vector<std::string> CategoryNames() {
+  std::vector<std::string> names;
+  for (int i = 0; i < kCategoryCount; ++i) {
+    names.emplace_back(CategoryName(static_cast<Category>(i)));
+  }
+  return names;
+}
+
+class GoodputCommand final : public Command {
+ public:
+  void Describe(Description* description) override {
+    description->Text(
+        "Every nanosecond of the run's elapsed time is in exactly one category; the categories add "
+        "up to 100 %. What had to be guessed stands under the notes.");
+    DescribeRun(description, &run_);
+    DescribeTimes(description, &times_);
+    Argument& explain = description->Option(
+        "--explain", "CATEGORY", &explain_,
+        "list the intervals that make up a category, longest first; CATEGORY/NAME picks one name");
+    explain.completion = Completion::kChoices;
+    explain.choices = CategoryNames();
+    description->Count("--limit", "N", 1, &limit_,
+                       "with --explain: how many intervals (text: 20, JSON: all)");
+    DescribePlace(description, &place_);
+    description->Flag("--seconds", &seconds_, "with --json: durations as decimal seconds too");
+    description->Example("headway goodput llama-7b", "the report of the newest run of that name");
+    description->Example("headway goodput llama-7b --last 1h", "only its last hour");
+    description->Example("headway goodput llama-7b --explain wasted_progress",
+                         "which stretches of time were lost to crashes and rollbacks");
+  }
+
+  Result<int> Run(const Context& context) override {
+    Category category = Category::kProductive;
+    std::optional<std::string> name;
+    if (!explain_.empty()) {
+      const std::size_t slash = explain_.find('/');
+      if (slash != std::string::npos) name = explain_.substr(slash + 1);
+      const std::string wanted = explain_.substr(0, slash);
+      if (!ParseCategory(wanted, &category)) {
+        const std::string near = Closest(wanted, CategoryNames());
+        std::string message = "--explain: no category \"" + wanted + "\"";
+        if (!near.empty()) message += "; did you mean " + near + "?";
+        message += " Categories:";
+        for (const std::string& known : CategoryNames()) message += " " + known;
+        return Status(Code::kInvalidArgument, message);
+      }
+    }
+    Result<OpenRun> open = Open(context, &place_, run_);
+    if (!open.ok()) return open.status();
+    const Result<ledger::Query> query =
+        MakeQuery(times_, &open->loaded.ledger, SystemClock::WallNow());
+    if (!query.ok()) return query.status();
+    if (!explain_.empty()) return Explain(context, &*open, *query, category, name);
+    const Report report = MakeReport(&*open, *query);
+    if (place_.json) {
+      *context.out << ToJson(report, {.seconds = seconds_, .indent = 1});
+    } else {
+      *context.out << RenderReport(report, context.terminal);
+    }
+    return 0;
+  }
+
+ private:
+  Result<int> Explain(const Context& context, OpenRun* open, const ledger::Query& query,
+                      Category category, const std::optional<std::string>& name) {
+    std::vector<TimelineInterval> intervals = open->loaded.ledger.Timeline(query);
+    std::erase_if(intervals, [&](const TimelineInterval& interval) {
+      return interval.category != category || (name && interval.name != *name);
+    });
+    std::stable_sort(intervals.begin(), intervals.end(),
+                     [](const TimelineInterval& a, const TimelineInterval& b) {
+                       return a.end - a.begin > b.end - b.begin;
+                     });
+    std::int64_t sum = 0;
+    for (const TimelineInterval& interval : intervals) sum += interval.end - interval.begin;
+    const std::size_t count = intervals.size();
+    if (limit_ || !place_.json) {
+      const auto limit = static_cast<std::size_t>(limit_.value_or(kIntervalsShown));
+      if (count > limit) intervals.resize(limit);
+    }
+    if (place_.json) {
+      *context.out << ToJson(intervals, {.seconds = seconds_, .indent = 1});
+      return 0;
+    }
+    *context.out << Paint(Tone::kStrong, explain_, context.terminal) << ": "
+                 << ShowDuration(sum) << " in " << ShowCount(static_cast<std::int64_t>(count))
+                 << (count == 1 ? " interval\n" : " intervals\n")
+                 << Wrap("  " + std::string(CategoryHelp(category)),
+                         static_cast<std::size_t>(context.terminal.width), 0)
+                 << "\n";
+    if (count == 0) return 0;
+    Table table({{"begin (UTC)", false, 1},
+                 {"after", true},
+                 {"duration", true},
+                 {"attempt", true},
+                 {"step", true},
+                 {"name", false}});
+    const std::int64_t start = open->loaded.ledger.MakeReport(query).start.value_or(0);
+    for (const TimelineInterval& interval : intervals) {
+      table.AddRow({ShowTime(interval.begin), ShowDuration(interval.begin - start),
+                    ShowDuration(interval.end - interval.begin),
+                    interval.attempt < 0 ? "–" : std::to_string(interval.attempt),
+                    ShowCount(interval.step), interval.name});
+    }
+    *context.out << table.Render(context.terminal);
+    if (count > intervals.size()) {
+      *context.out << "  and " << ShowCount(static_cast<std::int64_t>(count - intervals.size()))
+                   << " shorter ones: --limit N\n";
+    }
+    return 0;
+  }
+
+  std::string run_;
+  TimeOptions times_;
+  std::string explain_;
+  std::optional<std::int64_t> limit_;
+  Place place_;
+  bool seconds_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeGoodput() { return std::make_unique<GoodputCommand>(); }
+
+}  // namespace headway::cli

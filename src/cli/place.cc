@@ -1,0 +1,180 @@
+#include "cli/place.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "base/limits.h"
+#include "base/time_format.h"
+#include "base/utf8.h"
+#include "cli/progress.h"
+#include "cli/text.h"
+#include "recorder/environment.h"
+
+namespace headway::cli {
+namespace {
+
+constexpr std::size_t kProblemsShown = 10;
+
+}  // namespace
+
+void DescribePlace(Description* description, Place* place) {
+  description
+      ->Option("--dir", "DIR", &place->dirs,
+               "data directory (HEADWAY_DIR, else ~/.headway); may be given several times, to read "
+               "the journals of several nodes")
+      .completion = Completion::kDirectory;
+  description->Option("--project", "P", &place->project,
+                      "project (HEADWAY_PROJECT, else default)");
+  description->Flag("--json", &place->json, "JSON instead of text");
+}
+
+void DescribeRun(Description* description, std::string* run) {
+  description->Positional("RUN", run, "a run's name, NAME@DATE of an older one, or its uid")
+      .completion = Completion::kRun;
+}
+
+Status CheckName(std::string_view what, std::string_view name) {
+  if (name.empty()) return {Code::kInvalidArgument, std::string(what) + " must not be empty"};
+  if (name.size() > limits::kNameBytes) {
+    return {Code::kInvalidArgument, std::string(what) + " has " + std::to_string(name.size()) +
+                                        " bytes; at most " + std::to_string(limits::kNameBytes) +
+                                        " are allowed"};
+  }
+  if (!IsValidUtf8(name)) {
+    return {Code::kInvalidArgument, std::string(what) + " is not valid UTF-8"};
+  }
+  return OkStatus();
+}
+
+Status Resolve(Place* place) {
+  const recorder::Environment env =
+      recorder::DetectEnvironment(recorder::ProcessEnvironment());
+  if (place->project.empty()) place->project = env.project.empty() ? "default" : env.project;
+  HEADWAY_RETURN_IF_ERROR(CheckName("the project", place->project));
+  if (place->dirs.empty()) {
+    if (env.dir.empty()) {
+      return {Code::kFailedPrecondition,
+              "no data directory: give --dir or set HEADWAY_DIR, for there is no HOME"};
+    }
+    place->dirs.push_back(env.dir);
+  }
+  for (const std::string& dir : place->dirs) {
+    if (dir.empty()) return {Code::kInvalidArgument, "--dir must not be empty"};
+  }
+  return OkStatus();
+}
+
+void TellProblems(const std::vector<Status>& problems) {
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    if (i == kProblemsShown) {
+      Complain("warning: and " + std::to_string(problems.size() - i) + " more problems");
+      return;
+    }
+    Complain("warning: " + problems[i].message());
+  }
+}
+
+Result<runs::Run> FindRun(Place* place, const std::string& label) {
+  const bool asked = !place->dirs.empty();
+  HEADWAY_RETURN_IF_ERROR(Resolve(place));
+  for (const std::string& dir : place->dirs) {
+    struct stat info;
+    if (asked && ::stat(dir.c_str(), &info) != 0) return ErrnoStatus(errno, "open", dir);
+  }
+  std::vector<Status> problems;
+  Result<runs::Run> run = runs::Find(place->dirs, place->project, label, &problems);
+  TellProblems(problems);
+  return run;
+}
+
+Result<OpenRun> Open(const Context& context, Place* place, const std::string& label) {
+  Result<runs::Run> run = FindRun(place, label);
+  if (!run.ok()) return run.status();
+  Progress progress(context.error_terminal, "reading " + PrintableLine(label));
+  std::function<void(double)> update;
+  if (context.error_terminal.interactive) {
+    update = [&progress](double share) { progress.Update(share); };
+  }
+  Result<runs::Loaded> loaded = runs::Load(*run, update);
+  progress.Clear();
+  if (!loaded.ok()) return loaded.status();
+  TellProblems(loaded->problems);
+  return OpenRun{*std::move(run), *std::move(loaded)};
+}
+
+void DescribeTimes(Description* description, TimeOptions* times) {
+  description->Option("--window", "A..B", &times->window,
+                      "only this stretch of time; either end may be left out");
+  description->Duration("--last", &times->last, "only the last part, e.g. 30m");
+  description->Option("--as-of", "T", &times->as_of, "what was known at that time");
+}
+
+Result<std::pair<std::int64_t, std::int64_t>> ParseWindow(const std::string& text,
+                                                          std::optional<std::int64_t> start,
+                                                          std::int64_t end) {
+  const std::size_t dots = text.find("..");
+  if (dots == std::string::npos) {
+    return Status(Code::kInvalidArgument,
+                  "--window takes A..B, e.g. +1h..+2h or "
+                  "2026-01-01T00:00:00Z..2026-01-02T00:00:00Z, not \"" + text + "\"");
+  }
+  std::optional<WallNs> origin;
+  if (start) origin = WallNs{*start};
+  std::int64_t from = start.value_or(0);
+  std::int64_t to = end;
+  if (dots > 0) {
+    const Result<WallNs> time = ParseTime(text.substr(0, dots), origin);
+    if (!time.ok()) return Status(time.status().code(), "--window: " + time.status().message());
+    from = time->ns;
+  }
+  if (dots + 2 < text.size()) {
+    const Result<WallNs> time = ParseTime(text.substr(dots + 2), origin);
+    if (!time.ok()) return Status(time.status().code(), "--window: " + time.status().message());
+    to = time->ns;
+  }
+  const bool both = dots > 0 && dots + 2 < text.size();
+  if (both && to < from) {
+    return Status(Code::kInvalidArgument, "--window: it ends before it begins: " + text);
+  }
+  return std::pair(from, std::max(from, to));
+}
+
+Result<ledger::Query> MakeQuery(const TimeOptions& times, ledger::Ledger* ledger, WallNs now) {
+  ledger::Query query;
+  query.now = now.ns;
+  if (!times.window.empty() && times.last) {
+    return Status(Code::kInvalidArgument, "--window and --last exclude each other");
+  }
+  if (times.window.empty() && !times.last && times.as_of.empty()) return query;
+  std::optional<std::int64_t> start = ledger->MakeReport(query).start;
+  if (!times.as_of.empty()) {
+    std::optional<WallNs> origin;
+    if (start) origin = WallNs{*start};
+    const Result<WallNs> time = ParseTime(times.as_of, origin);
+    if (!time.ok()) return Status(time.status().code(), "--as-of: " + time.status().message());
+    query.as_of = time->ns;
+  }
+  if (times.window.empty() && !times.last) return query;
+  const Report whole = ledger->MakeReport(query);
+  const std::int64_t end = whole.end.value_or(whole.as_of);
+  if (times.last) {
+    std::int64_t from = 0;
+    if (__builtin_sub_overflow(whole.as_of, *times.last, &from)) from = INT64_MIN;
+    query.window = {from, whole.as_of};
+    return query;
+  }
+  const auto window = ParseWindow(times.window, start, end);
+  if (!window.ok()) return window.status();
+  query.window = *window;
+  return query;
+}
+
+Report MakeReport(OpenRun* open, const ledger::Query& query) {
+  Report report = open->loaded.ledger.MakeReport(query);
+  report.run = open->run.label;
+  report.project = open->run.project;
+  return report;
+}
+
+}  // namespace headway::cli

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "cli/command.h"
+#include "ledger/ledger.h"
+#include "runs/runs.h"
+
+/// What nearly every command asks first: where the data lies, which run, which time.
+
+namespace headway::cli {
+
+/// --dir, --project, --json.
+struct Place {
+  std::vector<std::string> dirs;
+  std::string project;
+  bool json = false;
+};
+
+void DescribePlace(Description* description, Place* place);
+/// RUN, with what it can be.
+void DescribeRun(Description* description, std::string* run);
+
+/// Fills in what was not said: HEADWAY_DIR, else ~/.headway; HEADWAY_PROJECT, else "default".
+/// InvalidArgument for a name that can be none; FailedPrecondition without any directory.
+Status Resolve(Place* place);
+
+/// InvalidArgument unless `name` can name a run, a project and the like.
+Status CheckName(std::string_view what, std::string_view name);
+
+/// The run and all its records.
+struct OpenRun {
+  runs::Run run;
+  runs::Loaded loaded;
+};
+
+/// Resolves `place`, finds the run and loads it, with a progress bar; problems are told on
+/// standard error. NotFound as runs::Find, and for a --dir that does not exist.
+Result<OpenRun> Open(const Context& context, Place* place, const std::string& label);
+
+/// As `Open` but without reading records.
+Result<runs::Run> FindRun(Place* place, const std::string& label);
+
+/// Tells problems on standard error, at most ten of them.
+void TellProblems(const std::vector<Status>& problems);
+
+/// --window, --last, --as-of.
+struct TimeOptions {
+  std::string window;
+  std::optional<std::int64_t> last;
+  std::string as_of;
+};
+void DescribeTimes(Description* description, TimeOptions* times);
+
+/// What the options ask of `ledger` now. InvalidArgument when they can't be read or exclude each
+/// other.
+Result<ledger::Query> MakeQuery(const TimeOptions& times, ledger::Ledger* ledger, WallNs now);
+
+/// "A..B": each a time as ParseTime reads it, or left out. `start` and `end` are the run's.
+Result<std::pair<std::int64_t, std::int64_t>> ParseWindow(const std::string& text,
+                                                          std::optional<std::int64_t> start,
+                                                          std::int64_t end);
+
+/// The report with its run's name and project.
+Report MakeReport(OpenRun* open, const ledger::Query& query);
+
+}  // namespace headway::cli

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "journal/reader.h"
+#include "journal/writer.h"
+
+/// For tests of journals: a scratch directory, and files as strings.
+
+namespace headway::journal {
+
+/// A directory that goes away with the object. `parent` must exist.
+class ScratchDir {
+ public:
+  explicit ScratchDir(const std::string& parent = "/tmp") {
+    std::string name = parent + "/headway-test-XXXXXX";
+    if (::mkdtemp(name.data()) == nullptr) std::abort();
+    path_ = name;
+  }
+  ScratchDir(const ScratchDir&) = delete;
+  ScratchDir& operator=(const ScratchDir&) = delete;
+  ~ScratchDir() {
+    const std::string command = "rm -rf '" + path_ + "'";
+    if (std::system(command.c_str()) != 0) std::abort();
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+inline std::string ReadBytes(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream bytes;
+  bytes << file.rdbuf();
+  return std::move(bytes).str();
+}
+
+inline void WriteBytes(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+/// A finished journal of `steps` step starts, one a second, in `dir`; its path. It says that it was imported,
+/// so that a copy of it does not seem to be written still by the test's own process.
+inline std::string WriteSteps(const std::string& dir, int steps) {
+  FakeClock clock;
+  WriterOptions options;
+  options.header.origin = Origin::kImport;
+  options.clock = &clock;
+  auto writer = JournalWriter::Create(dir, options);
+  if (!writer.ok()) std::abort();
+  for (int i = 0; i < steps; ++i) {
+    clock.Advance(kNanosPerSecond);
+    (*writer)->Append(MetaHigh(RecordType::kStepStart, 0), (*writer)->Now(), i, 0);
+  }
+  return (*writer)->path();
+}
+
+/// What ReadAll makes of a file.
+struct ReadResult {
+  Status status;
+  ReadSummary summary;
+  std::vector<Record> records;
+  NameTable names;
+};
+inline ReadResult Read(const std::string& path) {
+  ReadResult result;
+  Result<ReadSummary> summary = ReadAll(path, {.names = &result.names}, &result.records);
+  if (summary.ok()) {
+    result.summary = *std::move(summary);
+  } else {
+    result.status = summary.status();
+  }
+  return result;
+}
+
+}  // namespace headway::journal

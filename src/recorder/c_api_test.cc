@@ -1,0 +1,324 @@
+#include <headway/headway.h>
+#include <headway/recorder.h>
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "journal/directory.h"
+#include "journal/liveness.h"
+#include "journal/test_files.h"
+
+namespace headway {
+namespace {
+
+using journal::Read;
+using journal::ReadResult;
+
+[[gnu::noinline]] void Throw() { throw std::runtime_error("x"); }
+
+class ApiTest : public testing::Test {
+ protected:
+  ApiTest() {
+    ::setenv("HEADWAY_DIR", dir_.path().c_str(), 1);
+    ::unsetenv("HEADWAY_DISABLED");
+  }
+
+  // Runs `body` in a child and returns its wait status and the records of run "r".
+  int InChild(auto body) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      body();
+      ::_exit(99);
+    }
+    int status = 0;
+    EXPECT_EQ(::waitpid(pid, &status, 0), pid);
+    return status;
+  }
+  ReadResult ReadRun(const std::string& run = "r") {
+    const auto journals = journal::ListJournals(dir_.path(), "default", run);
+    if (journals->size() != 1) {
+      ADD_FAILURE() << journals->size() << " journals";
+      return {};
+    }
+    return Read((*journals)[0].path);
+  }
+
+  journal::ScratchDir dir_;
+};
+
+TEST_F(ApiTest, ADisabledRecorderTakesEverything) {
+  Recorder off;
+  EXPECT_FALSE(off.enabled());
+  off.StepStart(1);
+  off.StepEnd(1);
+  { const headway::Step step = off.Step(2); }
+  { const Span span = off.Custom("x"); }
+  off.Log("loss", 1, 2);
+  off.Config("{}");
+  off.Capacity(1, 1, 1);
+  off.Exclude(1, 2, "x");
+  off.CheckpointSaved(1);
+  off.Rollback(1);
+  off.Heartbeat();
+  off.Notice();
+  off.Finish();
+  EXPECT_STREQ(off.journal_path(), "");
+  EXPECT_STREQ(headway_run(nullptr), "");
+  EXPECT_STREQ(headway_project(nullptr), "");
+  EXPECT_STREQ(headway_run_uid(nullptr), "");
+  EXPECT_STREQ(headway_attempt_key(nullptr), "");
+  EXPECT_STREQ(headway_destination(nullptr), "");
+  EXPECT_EQ(headway_rank(nullptr), HEADWAY_UNKNOWN);
+  EXPECT_EQ(headway_world_size(nullptr), HEADWAY_UNKNOWN);
+  EXPECT_EQ(headway_dropped(nullptr), 0u);
+  EXPECT_EQ(headway_continued(nullptr), 0);
+  EXPECT_EQ(headway_name(nullptr, "x"), 0u);
+  headway_close(nullptr);
+}
+
+TEST_F(ApiTest, DisabledByTheEnvironment) {
+  ::setenv("HEADWAY_DISABLED", "1", 1);
+  std::string error = "before";
+  EXPECT_FALSE(Recorder::Open({.run = "r"}, &error).enabled());
+  EXPECT_EQ(error, "");
+  ::unsetenv("HEADWAY_DISABLED");
+}
+
+TEST_F(ApiTest, ErrorsComeAsCodeAndText) {
+  char error[32];
+  headway_recorder* recorder = reinterpret_cast<headway_recorder*>(1);
+  headway_options options = HEADWAY_OPTIONS_INIT;
+  options.resume = "perhaps";
+  EXPECT_EQ(headway_open(&options, &recorder, error, sizeof error), 3);
+  EXPECT_EQ(recorder, nullptr);
+  EXPECT_EQ(std::strlen(error), sizeof error - 1);  // cut
+  EXPECT_EQ(headway_open(&options, &recorder, nullptr, 0), 3);
+  EXPECT_EQ(headway_open(&options, nullptr, error, sizeof error), 3);
+}
+
+TEST_F(ApiTest, OptionsOfAnOlderReleaseAreCompleted) {
+  headway_options options = HEADWAY_OPTIONS_INIT;
+  options.run = "old";
+  options.rank = 12345;  // lies beyond what this caller's release knew
+  options.struct_size = offsetof(headway_options, rank);
+  headway_recorder* recorder = nullptr;
+  ASSERT_EQ(headway_open(&options, &recorder, nullptr, 0), 0);
+  EXPECT_STREQ(headway_run(recorder), "old");
+  EXPECT_EQ(headway_rank(recorder), -1);
+  headway_close(recorder);
+  EXPECT_EQ(headway_abi_version(), static_cast<std::uint32_t>(HEADWAY_ABI_VERSION));
+  EXPECT_STREQ(headway_version(), "0.1.0");
+}
+
+TEST_F(ApiTest, EveryCallIsRecorded) {
+  Recorder run = Recorder::Open({.run = "r"});
+  ASSERT_TRUE(run.enabled());
+  { const headway::Step step = run.Step(1); }
+  { const headway::Step step = run.Step(2, true); }
+  { const Span span = run.AcceleratorInit(); }
+  { const Span span = run.TrainingPrep(); }
+  { const Span span = run.DataLoading(SpanBlocking::kYes); }
+  { const Span span = run.CheckpointSave(2, SpanBlocking::kNo); }
+  { const Span span = run.CheckpointRestore(); }
+  { const Span span = run.Custom("eval"); }
+  { const Span span = run.Phase("rollout"); }
+  { const Span span = run.ElasticWait("slice_down"); }
+  { const Span span = run.ElasticReinit(); }
+  run.CheckpointSaved(2);
+  run.Rollback(1);
+  run.Capacity(3, HEADWAY_UNKNOWN, HEADWAY_UNKNOWN);
+  run.Exclude(10, HEADWAY_NO_TIME, "lunch");
+  run.Log("loss", 0.5, 2);
+  run.Config("{\"a\": 1}");
+  run.Notice(0);
+  run.Finish(0);
+  const ReadResult read = ReadRun();
+  std::vector<int> types;
+  for (const Record& record : read.records) types.push_back(static_cast<int>(record.type));
+  EXPECT_EQ(types, (std::vector<int>{1, 3, 5, 3, 4, 6, 7, 6, 7, 6, 7, 6, 7, 6, 7, 6, 7, 6, 7, 6, 7, 6, 7,
+                                     9, 13, 8, 12, 18, 19, 16, 2}));
+  EXPECT_EQ(read.records[25].a, 3 | std::int64_t{0xffffffff} << 32);
+  EXPECT_EQ(read.records[25].b, -1);
+  EXPECT_EQ(read.records[9].blocking, Blocking::kYes);
+  EXPECT_EQ(read.records[11].a, 2);
+  EXPECT_EQ(read.names.Text(read.records[15].name), "eval");
+}
+
+TEST_F(ApiTest, WrongArgumentsDoNothing) {
+  Recorder run = Recorder::Open({.run = "r"});
+  EXPECT_EQ(headway_span_begin(run.handle(), static_cast<headway_span_kind>(0),
+                               HEADWAY_BLOCKING_DEFAULT, 0, 0), 0u);
+  EXPECT_EQ(headway_span_begin(run.handle(), static_cast<headway_span_kind>(11),
+                               HEADWAY_BLOCKING_DEFAULT, 0, 0), 0u);
+  EXPECT_EQ(headway_span_begin(run.handle(), HEADWAY_CUSTOM, static_cast<headway_blocking>(3), 0, 0),
+            0u);
+  EXPECT_EQ(headway_span_begin(run.handle(), HEADWAY_CUSTOM, HEADWAY_BLOCKING_NO, 1u << 24, 0), 0u);
+  headway_span_end(run.handle(), 0);
+  headway_config(run.handle(), nullptr, nullptr, 5);
+  EXPECT_EQ(headway_name(run.handle(), nullptr), 0u);
+  run.Finish();
+  EXPECT_EQ(ReadRun().records.size(), 2u);
+}
+
+// --- Ends ------------------------------------------------------------------------------------------
+
+TEST_F(ApiTest, EndsAreToldApart) {
+  const struct {
+    const char* what;
+    void (*body)();
+    int exit_status;   // -1: by a signal
+    int signal;
+    std::vector<std::pair<RecordType, std::int64_t>> end;
+  } kCases[] = {
+      {"finish",
+       [] {
+         Recorder run = Recorder::Open({.run = "r"});
+         run.Finish(0);
+         std::exit(5);
+       },
+       5, 0, {{RecordType::kJobEnd, 0}}},
+      {"exit 0",
+       [] {
+         static Recorder run = Recorder::Open({.run = "r"});
+         std::exit(0);
+       },
+       0, 0, {{RecordType::kJobEnd, 0}}},
+      {"exit 3",
+       [] {
+         static Recorder run = Recorder::Open({.run = "r"});
+         std::exit(3);
+       },
+       3, 0, {{RecordType::kJobEnd, 3}}},
+      {"leaving the scope",
+       [] {
+         { Recorder run = Recorder::Open({.run = "r"}); }
+         ::_exit(0);
+       },
+       0, 0, {{RecordType::kJobEnd, 0}}},
+      {"an exception that is caught outside",
+       [] {
+         try {
+           Recorder run = Recorder::Open({.run = "r"});
+           throw std::runtime_error("x");
+         } catch (const std::exception&) {
+         }
+         ::_exit(0);
+       },
+       0, 0, {{RecordType::kJobEnd, 1}}},
+      {"an exception that nobody catches",
+       [] {
+         []() noexcept {
+           Recorder run = Recorder::Open({.run = "r"});
+           Throw();
+         }();
+       },
+       -1, SIGABRT, {{RecordType::kJobEnd, 1}}},
+      {"_exit", [] {
+         Recorder run = Recorder::Open({.run = "r"});
+         run.StepStart(1);
+         ::_exit(0);
+       },
+       0, 0, {{RecordType::kStepStart, 1}}},
+      {"SIGKILL", [] {
+         Recorder run = Recorder::Open({.run = "r"});
+         run.StepStart(1);
+         ::kill(::getpid(), SIGKILL);
+       },
+       -1, SIGKILL, {{RecordType::kStepStart, 1}}},
+      {"SIGTERM, not hooked", [] {
+         Recorder run = Recorder::Open({.run = "r"});
+         run.StepStart(1);
+         ::raise(SIGTERM);
+       },
+       -1, SIGTERM, {{RecordType::kStepStart, 1}}},
+      {"SIGTERM", [] {
+         Recorder run = Recorder::Open({.run = "r", .hook_sigterm = true});
+         ::raise(SIGTERM);
+       },
+       -1, SIGTERM, {{RecordType::kNotice, SIGTERM}}},
+      {"SIGTERM with an earlier handler", [] {
+         ::signal(SIGTERM, [](int) { std::exit(0); });
+         static Recorder run = Recorder::Open({.run = "r", .hook_sigterm = true});
+         ::raise(SIGTERM);
+       },
+       0, 0, {{RecordType::kNotice, SIGTERM}, {RecordType::kJobEnd, 0}}},
+      {"SIGTERM ignored earlier", [] {
+         ::signal(SIGTERM, SIG_IGN);
+         Recorder run = Recorder::Open({.run = "r", .hook_sigterm = true});
+         ::raise(SIGTERM);
+         run.StepStart(2);
+         ::_exit(0);
+       },
+       0, 0, {{RecordType::kNotice, SIGTERM}, {RecordType::kStepStart, 2}}},
+  };
+  for (const auto& c : kCases) {
+    const journal::ScratchDir dir;
+    const int status = InChild([&] {
+      ::setenv("HEADWAY_DIR", dir.path().c_str(), 1);
+      ::close(STDERR_FILENO);  // std::terminate prints
+      c.body();
+    });
+    if (c.exit_status >= 0) {
+      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == c.exit_status) << c.what << status;
+    } else {
+      EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == c.signal) << c.what << status;
+    }
+    const auto journals = journal::ListJournals(dir.path(), "default", "r");
+    ASSERT_EQ(journals->size(), 1u) << c.what;
+    const ReadResult read = Read((*journals)[0].path);
+    ASSERT_EQ(read.records.size(), 1 + c.end.size()) << c.what;
+    for (std::size_t i = 0; i < c.end.size(); ++i) {
+      EXPECT_EQ(read.records[i + 1].type, c.end[i].first) << c.what;
+      EXPECT_EQ(read.records[i + 1].a, c.end[i].second) << c.what;
+    }
+  }
+}
+
+TEST_F(ApiTest, AForkedChildMayOpenItsOwn) {
+  Recorder run = Recorder::Open({.run = "r", .heartbeat = true, .hook_sigterm = true});
+  run.StepStart(1);
+  const int status = InChild([&run] {
+    run.StepStart(2);  // the parent's: nothing
+    run.Finish(7);
+    Recorder mine = Recorder::Open({.run = "child"});
+    mine.StepStart(3);
+    mine.Finish();
+    run = Recorder();  // closing the parent's does not hang on its thread
+    std::exit(0);
+  });
+  EXPECT_EQ(status, 0);
+  run.StepStart(4);
+  run.Finish();
+  const ReadResult parent = ReadRun();
+  std::vector<std::int64_t> steps;
+  for (const Record& record : parent.records) {
+    if (record.type == RecordType::kStepStart) steps.push_back(record.a);
+  }
+  EXPECT_EQ(steps, (std::vector<std::int64_t>{1, 4}));
+  EXPECT_EQ(parent.records.back().a, 0);
+  EXPECT_EQ(ReadRun("child").records.size(), 3u);
+}
+
+TEST_F(ApiTest, ManyRecordersInOneProcess) {
+  std::vector<Recorder> runs;
+  for (std::size_t i = 0; i < limits::kOpenRecorders; ++i) {
+    runs.push_back(Recorder::Open({.run = "many", .resume = "never"}));
+    ASSERT_TRUE(runs.back().enabled()) << i;
+  }
+  std::string error;
+  EXPECT_FALSE(Recorder::Open({.run = "many"}, &error).enabled());
+  EXPECT_NE(error.find("close one first"), std::string::npos);
+  runs.pop_back();
+  EXPECT_TRUE(Recorder::Open({.run = "many"}).enabled());
+}
+
+}  // namespace
+}  // namespace headway

@@ -1,0 +1,252 @@
+#include "runs/runs.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "base/time_format.h"
+#include "journal/reader.h"
+
+namespace headway::runs {
+namespace {
+
+constexpr std::size_t kBatch = 1024;
+
+std::int64_t StartOf(const journal::JournalFile& file) {
+  if (file.header.origin != journal::Origin::kImport) return file.header.anchor.wall.ns;
+  NameTable names;
+  auto reader = journal::JournalReader::Open(file.path, {.names = &names});
+  if (!reader.ok()) return 0;
+  std::vector<Record> first(1);
+  const auto read = reader->Next(first);
+  return read.ok() && *read == 1 ? first[0].time_ns : 0;
+}
+
+// One journal on its way into the ledger.
+class Source {
+ public:
+  Source(journal::JournalReader reader, WriterId writer)
+      : reader_(std::move(reader)), writer_(writer), batch_(kBatch) {}
+
+  /// The next records, empty at the end.
+  Result<std::span<const Record>> Batch() {
+    if (at_ == size_) {
+      const auto read = reader_.Next(batch_);
+      if (!read.ok()) return read.status();
+      size_ = *read;
+      at_ = 0;
+    }
+    return std::span<const Record>(batch_).subspan(at_, size_ - at_);
+  }
+  void Skip(std::size_t count) { at_ += count; }
+  WriterId writer() const { return writer_; }
+  const journal::JournalReader& reader() const { return reader_; }
+
+ private:
+  journal::JournalReader reader_;
+  WriterId writer_;
+  std::vector<Record> batch_;
+  std::size_t at_ = 0;
+  std::size_t size_ = 0;
+};
+
+// Feeds the sources so that records come in order of time as far as each journal is in order.
+class Merger {
+ public:
+  Merger(std::vector<Source>* sources, Loaded* loaded, std::uint64_t expected,
+         const std::function<void(double)>& progress)
+      : sources_(sources), loaded_(loaded), expected_(expected), progress_(progress) {}
+
+  Status Run() {
+    dropped_.assign(sources_->size(), 0);
+    std::vector<std::size_t> open;
+    for (std::size_t i = 0; i < sources_->size(); ++i) open.push_back(i);
+    while (!open.empty()) {
+      // The source whose next record is the earliest goes on until another one is earlier.
+      std::optional<std::size_t> first;
+      std::int64_t first_time = 0;
+      std::int64_t until = std::numeric_limits<std::int64_t>::max();
+      for (std::size_t k = 0; k < open.size();) {
+        const auto batch = (*sources_)[open[k]].Batch();
+        if (!batch.ok()) return batch.status();
+        if (batch->empty()) {
+          open.erase(open.begin() + static_cast<std::ptrdiff_t>(k));
+          continue;
+        }
+        const std::int64_t time = batch->front().time_ns;
+        if (!first || time < first_time) {
+          if (first) until = std::min(until, first_time);
+          first = open[k];
+          first_time = time;
+        } else {
+          until = std::min(until, time);
+        }
+        ++k;
+      }
+      if (first) HEADWAY_RETURN_IF_ERROR(Take(*first, until));
+    }
+    return OkStatus();
+  }
+
+  std::uint64_t dropped(std::size_t source) const { return dropped_[source]; }
+
+ private:
+  Status Take(std::size_t index, std::int64_t until) {
+    Source& source = (*sources_)[index];
+    const auto batch = source.Batch();
+    if (!batch.ok()) return batch.status();
+    std::size_t count = 0;
+    for (const Record& record : *batch) {
+      if (count > 0 && record.time_ns > until) break;
+      ++count;
+      if (record.type == RecordType::kDropped) {
+        dropped_[index] += static_cast<std::uint64_t>(std::max<std::int64_t>(0, record.a));
+      }
+    }
+    loaded_->ledger.Add(batch->subspan(0, count));
+    source.Skip(count);
+    loaded_->records += count;
+    if (progress_ && loaded_->records / kProgressEvery != told_) {
+      told_ = loaded_->records / kProgressEvery;
+      progress_(std::min(1.0, static_cast<double>(loaded_->records) /
+                                  static_cast<double>(std::max<std::uint64_t>(1, expected_))));
+    }
+    return OkStatus();
+  }
+
+  static constexpr std::uint64_t kProgressEvery = 1 << 18;
+
+  std::vector<Source>* sources_;
+  Loaded* loaded_;
+  std::uint64_t expected_;
+  const std::function<void(double)>& progress_;
+  std::vector<std::uint64_t> dropped_;
+  std::uint64_t told_ = 0;
+};
+
+// What is wrong with a journal becomes a part of the run's account.
+void NoteFindings(const Source& source, std::uint64_t dropped_recorded, Loaded* loaded) {
+  const journal::ReadSummary summary = source.reader().summary();
+  std::uint64_t seq = summary.end_seq + 1;
+  auto note = [&](std::string_view code, std::uint64_t count) {
+    if (count == 0) return;
+    Record record;
+    record.type = RecordType::kNote;
+    record.writer = source.writer();
+    record.name = loaded->ledger.InternName(code);
+    record.seq = seq++;
+    record.a = static_cast<std::int64_t>(count);
+    loaded->ledger.Add(record);
+  };
+  note("torn_tail", summary.torn_tail ? 1 : 0);
+  note("journal_hole", summary.tombstones);
+  note("journal_damage", summary.corrupt);
+  note("unknown_type", summary.unknown_types);
+  if (summary.dropped > dropped_recorded && summary.last_drop_ns != kNoTime) {
+    // The process ended before there was space again to say so itself.
+    Record record;
+    record.type = RecordType::kDropped;
+    record.writer = source.writer();
+    record.seq = seq++;
+    record.time_ns = summary.last_drop_ns;
+    record.a = static_cast<std::int64_t>(summary.dropped - dropped_recorded);
+    loaded->ledger.Add(record);
+  }
+  const Status damage = summary.Check(source.reader().path());
+  if (!damage.ok()) loaded->problems.push_back(damage);
+}
+
+}  // namespace
+
+Result<std::vector<Run>> List(const std::vector<std::string>& dirs, const std::string& project,
+                              std::vector<Status>* problems) {
+  std::map<RunUid, Run> by_uid;
+  for (const std::string& dir : dirs) {
+    auto names = journal::ListRuns(dir, project);
+    if (!names.ok()) return names.status();
+    for (const std::string& name : *names) {
+      auto journals = journal::ListJournals(dir, project, name, problems);
+      if (!journals.ok()) return journals.status();
+      for (journal::JournalFile& file : *journals) {
+        Run& run = by_uid[file.header.run_uid];
+        const std::int64_t start = StartOf(file);
+        run.start = run.journals.empty() ? start : std::min(run.start, start);
+        run.uid = file.header.run_uid;
+        run.project = project;
+        run.name = file.header.run;
+        run.journals.push_back(std::move(file));
+      }
+    }
+  }
+  std::vector<Run> runs;
+  for (auto& [uid, run] : by_uid) runs.push_back(std::move(run));
+  std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) {
+    return std::pair(a.start, a.uid) > std::pair(b.start, b.uid);
+  });
+  std::map<std::string, int> taken;
+  for (Run& run : runs) {
+    run.label = run.name;
+    if (taken[run.name]++ > 0) {
+      run.label += "@" + FormatCompactTime(WallNs{run.start});
+      if (taken[run.label]++ > 0) run.label += "-" + ToHex(run.uid).substr(0, 8);
+    }
+  }
+  return runs;
+}
+
+Result<Run> Find(const std::vector<std::string>& dirs, const std::string& project,
+                 const std::string& label, std::vector<Status>* problems) {
+  auto runs = List(dirs, project, problems);
+  if (!runs.ok()) return runs.status();
+  for (Run& run : *runs) {
+    if (run.label == label || ToHex(run.uid) == label) return std::move(run);
+  }
+  std::string message = "no run \"" + label + "\" in project \"" + project + "\"";
+  std::string known;
+  for (std::size_t i = 0; i < runs->size() && i < 5; ++i) {
+    known += (i == 0 ? "" : ", ") + (*runs)[i].label;
+  }
+  message += runs->empty() ? "; there are no runs below " + (dirs.empty() ? "" : dirs.front())
+                           : "; the newest are: " + known;
+  return Status(Code::kNotFound, message);
+}
+
+Result<Loaded> Load(const Run& run, const std::function<void(double)>& progress) {
+  Loaded loaded;
+  std::vector<Source> sources;
+  std::uint64_t expected = 0;
+  for (const journal::JournalFile& file : run.journals) {
+    const WriterId writer = loaded.ledger.AddWriter(journal::ToModelWriter(file.header));
+    auto reader = journal::JournalReader::Open(
+        file.path, {.names = loaded.ledger.names(), .writer = writer});
+    if (!reader.ok()) {
+      loaded.problems.push_back(reader.status());
+      continue;
+    }
+    const Liveness liveness = reader->liveness();
+    loaded.ledger.SetLiveness(writer, liveness);
+    loaded.live |= liveness == Liveness::kAlive;
+    loaded.supervised |=
+        liveness == Liveness::kAlive && file.header.origin == journal::Origin::kSupervisor;
+    if (progress) {
+      std::error_code error;
+      const std::uintmax_t size = std::filesystem::file_size(file.path, error);
+      if (!error) expected += size / journal::kSlotBytes;
+    }
+    sources.emplace_back(std::move(*reader), writer);
+  }
+  if (sources.empty() && !loaded.problems.empty()) return loaded.problems.front();
+  loaded.ledger.SetSupervised(loaded.supervised);
+  Merger merger(&sources, &loaded, expected, progress);
+  HEADWAY_RETURN_IF_ERROR(merger.Run());
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    NoteFindings(sources[i], merger.dropped(i), &loaded);
+  }
+  return loaded;
+}
+
+}  // namespace headway::runs

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "base/uid.h"
+#include "journal/directory.h"
+#include "ledger/ledger.h"
+
+/// Runs on disk: which there are below a data directory, and one of them as a ledger. Only reads.
+
+namespace headway::runs {
+
+/// One run: all journals with its uid.
+struct Run {
+  std::string project;
+  std::string name;         ///< as recorded
+  std::string label;        ///< `name` for the newest run of that name, else `name@<start>`
+  RunUid uid;
+  std::int64_t start = 0;   ///< wall time of its first journal's anchor or record
+  std::vector<journal::JournalFile> journals;  ///< by start
+};
+
+/// The runs of `project` below the directories, newest first. What can't be read is told in
+/// `*problems` (may be null) and left out.
+Result<std::vector<Run>> List(const std::vector<std::string>& dirs, const std::string& project,
+                              std::vector<Status>* problems = nullptr);
+
+/// The run called `label`: a name (its newest run), `name@<start>` or the uid in hex. NotFound names
+/// the runs that come closest.
+Result<Run> Find(const std::vector<std::string>& dirs, const std::string& project,
+                 const std::string& label, std::vector<Status>* problems = nullptr);
+
+/// A run's journals read into a ledger.
+struct Loaded {
+  ledger::Ledger ledger;
+  bool live = false;        ///< one of its processes is alive
+  bool supervised = false;  ///< its supervisor is alive and may restart it
+  std::uint64_t records = 0;
+  std::uint64_t bytes = 0;  ///< of the journals
+  std::vector<Status> problems;  ///< damage found in journals, with file and offset
+};
+
+/// Reads all journals of `run`, also while they are being written. `progress` (may be empty) is
+/// called now and then with the share done.
+Result<Loaded> Load(const Run& run, const std::function<void(double)>& progress = {});
+
+}  // namespace headway::runs

@@ -1,0 +1,202 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <random>
+#include <span>
+
+#include "base/files.h"
+#include "check.h"
+#include "formats/jsonl/reader.h"
+#include "ledger/ledger.h"
+#include "scenario.h"
+
+// Runs every scenario of this folder: in order; shuffled, repeated and in batches; through
+// snapshots; and as an event file.
+//
+//   scenario_test --list                  the names of all scenarios
+//   scenario_test --print-events NAME     the scenario as an event file
+//   scenario_test --print-report NAME     the ledger's report on it, as JSON
+//
+// HEADWAY_SCENARIOS names another folder; by default it is tests/scenario of the repository.
+
+namespace headway::scenario {
+
+// How GoogleTest shows a scenario.
+void PrintTo(const Scenario& scenario, std::ostream* out) { *out << scenario.Name(); }
+
+namespace {
+
+std::vector<Scenario> Load() {
+  const char* chosen = std::getenv("HEADWAY_SCENARIOS");
+  const std::string folder = chosen != nullptr ? chosen : "tests/scenario";
+  std::vector<Scenario> all;
+  auto fail = [](const std::string& message) {
+    std::cerr << "scenario_test: " << message << "\n";
+    std::exit(2);
+  };
+  Result<std::vector<std::string>> names = ListDirectory(folder);
+  if (!names.ok()) fail(names.status().message() + " (run it in the root of the repository)");
+  std::sort(names->begin(), names->end());
+  for (const std::string& name : *names) {
+    if (!name.ends_with(".txt")) continue;
+    const Result<std::string> text = ReadFile(folder + "/" + name);
+    if (!text.ok()) fail(text.status().message());
+    Result<std::vector<Scenario>> some =
+        ParseScenarios(name.substr(0, name.size() - 4), *text);
+    if (!some.ok()) fail(folder + "/" + some.status().message());
+    for (Scenario& scenario : *some) {
+      for (const Scenario& other : all) {
+        if (other.Name() == scenario.Name()) fail("two scenarios are named " + other.Name());
+      }
+      all.push_back(std::move(scenario));
+    }
+  }
+  return all;
+}
+
+const std::vector<Scenario>& All() {
+  static const std::vector<Scenario> all = Load();
+  return all;
+}
+
+/// A ledger that knows the scenario's writers and names, and no record yet.
+ledger::Ledger Empty(const Scenario& scenario) {
+  ledger::Ledger ledger;
+  ledger.SetSupervised(scenario.supervised);
+  RunRecords nothing = scenario.run;
+  nothing.records.clear();
+  ledger.Add(nothing);
+  return ledger;
+}
+
+ledger::Ledger InOrder(const Scenario& scenario) {
+  ledger::Ledger ledger = Empty(scenario);
+  ledger.Add(std::span<const Record>(scenario.run.records));
+  return ledger;
+}
+
+std::string TextOf(ledger::Ledger* ledger, const Look& look) { return ToText(Ask(ledger, look)); }
+
+std::vector<std::string> TextsInOrder(const Scenario& scenario) {
+  ledger::Ledger ledger = InOrder(scenario);
+  std::vector<std::string> texts;
+  for (const Look& look : scenario.looks) texts.push_back(TextOf(&ledger, look));
+  return texts;
+}
+
+class ScenarioTest : public testing::TestWithParam<Scenario> {
+ protected:
+  const Scenario& scenario() const { return GetParam(); }
+
+  void ExpectSame(ledger::Ledger* ledger, const std::vector<std::string>& wanted,
+                  const std::string& how) {
+    for (std::size_t i = 0; i < scenario().looks.size(); ++i) {
+      const Look& look = scenario().looks[i];
+      ASSERT_EQ(TextOf(ledger, look), wanted[i])
+          << how << " gives another answer" << (look.label.empty() ? "" : " to " + look.label)
+          << "\n"
+          << scenario().text;
+    }
+  }
+};
+
+TEST_P(ScenarioTest, HoldsWhatIsWritten) {
+  ledger::Ledger ledger = InOrder(scenario());
+  for (const Look& look : scenario().looks) {
+    const Answer answer = Ask(&ledger, look);
+    const std::vector<std::string> faults = Check(look, answer);
+    if (faults.empty()) continue;
+    std::string all;
+    for (const std::string& fault : faults) {
+      all += "tests/scenario/" + scenario().file + ".txt, " + fault + "\n";
+    }
+    ADD_FAILURE() << all << "\n" << scenario().text << "\n" << ToText(answer);
+  }
+}
+
+TEST_P(ScenarioTest, OrderBatchesAndRepeatsChangeNothing) {
+  const std::vector<std::string> wanted = TextsInOrder(scenario());
+  for (std::uint32_t seed = 1; seed <= 4; ++seed) {
+    std::mt19937 random(seed);
+    std::vector<Record> records = scenario().run.records;
+    records.insert(records.end(), scenario().run.records.begin(), scenario().run.records.end());
+    if (seed == 4) {
+      std::reverse(records.begin(), records.end());
+    } else {
+      std::shuffle(records.begin(), records.end(), random);
+    }
+    ledger::Ledger ledger = Empty(scenario());
+    for (std::size_t at = 0; at < records.size();) {
+      const std::size_t size = std::min<std::size_t>(random() % 7 + 1, records.size() - at);
+      ledger.Add(std::span(records).subspan(at, size));
+      at += size;
+      ledger.MakeReport();
+      if (random() % 4 == 0) ledger.Timeline();
+    }
+    ExpectSame(&ledger, wanted, "order " + std::to_string(seed));
+  }
+}
+
+TEST_P(ScenarioTest, SnapshotsChangeNothing) {
+  const std::vector<std::string> wanted = TextsInOrder(scenario());
+  const std::vector<Record>& records = scenario().run.records;
+  const std::size_t stride = records.size() / 24 + 1;
+  for (std::size_t cut = 0; cut <= records.size(); cut += stride) {
+    ledger::Ledger before = Empty(scenario());
+    before.Add(std::span(records).subspan(0, cut));
+    if (cut % 2 == 0) before.MakeReport();
+    Result<ledger::Ledger> after = ledger::Ledger::Restore(before.Snapshot());
+    ASSERT_TRUE(after.ok()) << after.status().ToString();
+    after->Add(std::span(records).subspan(cut));
+    ExpectSame(&*after, wanted, "a snapshot after " + std::to_string(cut) + " records");
+  }
+}
+
+TEST_P(ScenarioTest, AnEventFileSaysTheSame) {
+  if (scenario().events.empty()) GTEST_SKIP() << "event files cannot say who watches a process";
+  const std::vector<std::string> wanted = TextsInOrder(scenario());
+  Result<jsonl::Import> import = jsonl::ReadEvents(scenario().events, {.split_runs = false});
+  ASSERT_TRUE(import.ok()) << import.status().ToString();
+  ledger::Ledger ledger;
+  ledger.Add(import->runs.front());
+  ExpectSame(&ledger, wanted, "the event file");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ScenarioTest, testing::ValuesIn(All()), [](const auto& test) {
+  return test.param.Name();
+});
+
+int Print(std::string_view what, std::string_view name) {
+  for (const Scenario& scenario : All()) {
+    if (what == "--list") std::cout << scenario.Name() << "\n";
+    if (scenario.Name() != name) continue;
+    if (what == "--print-events") {
+      if (scenario.events.empty()) {
+        std::cerr << "scenario_test: " << name << " is no event file\n";
+        return 1;
+      }
+      std::cout << scenario.events;
+    } else {
+      ledger::Ledger ledger = InOrder(scenario);
+      std::cout << ToJson(ledger.MakeReport(), {.seconds = false, .indent = 1});
+    }
+    return 0;
+  }
+  if (what == "--list") return 0;
+  std::cerr << "scenario_test: no scenario is named " << name << "\n";
+  return 1;
+}
+
+}  // namespace
+}  // namespace headway::scenario
+
+int main(int argc, char** argv) {
+  const std::string_view what = argc > 1 ? argv[1] : "";
+  if (what == "--list" || what == "--print-events" || what == "--print-report") {
+    return headway::scenario::Print(what, argc > 2 ? argv[2] : "");
+  }
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
