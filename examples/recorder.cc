@@ -48,8 +48,8 @@ std::vector<double> LoadBatch(std::int64_t step) {
 int main(int argc, char** argv) {
   const std::int64_t steps = argc > 1 ? std::atoll(argv[1]) : 50;
   std::string error;
-  headway::Recorder run = headway::Recorder::Open(
-      {.run = "example", .heartbeat = true, .hook_sigterm = true}, &error);
+  headway::Recorder run =
+      headway::Recorder::Open({.run = "example", .heartbeat = true, .hook_sigterm = true}, &error);
   // Training goes on without a recorder; every call below is then a branch.
   if (!run.enabled()) std::fprintf(stderr, "not recorded: %s\n", error.c_str());
   run.Config(R"({"learning_rate": 1e-3, "batch": 4096})");

@@ -5,21 +5,23 @@
  * headway.h: records what a training process does. C11, for any language that can call C.
  *
  * Conventions
- * - `headway_recorder*` is opaque. NULL is a disabled recorder: every function takes it and does nothing.
- * - Nothing here exits, prints, throws, raises or blocks on network. Recording functions return at once;
- *   what can't be kept (a full disk) is counted, see headway_dropped().
- * - Any function may be called from any thread, except headway_close(), which must be the last call with
- *   its recorder. None but headway_notice() may be called from a signal handler.
- * - After fork() the child's calls do nothing. A child that wants to record opens a recorder of its own.
+ * - `headway_recorder*` is opaque. NULL is a disabled recorder: every function takes it and does
+ *   nothing.
+ * - Nothing here exits, prints, throws, raises or blocks on network. Recording functions return at
+ *   once; what can't be kept (a full disk) is counted, see headway_dropped().
+ * - Any function may be called from any thread, except headway_close(), which must be the last call
+ *   with its recorder. None but headway_notice() may be called from a signal handler.
+ * - After fork() the child's calls do nothing. A child that wants to record opens a recorder of its
+ *   own.
  * - Strings are UTF-8 and end in NUL; they are copied. Names above 256 bytes are cut.
  * - Times are nanoseconds since 1970-01-01T00:00:00Z; durations are nanoseconds.
- * - Set-up functions return 0 or a code of the table in docs/errors.md (numbered as google.rpc.Code), and a
- *   message in `error`, cut to `error_size` bytes. `error` may be NULL.
- * - Option structures begin with their size, set by their _INIT macro; fields are only ever added at the end,
- *   so that programs and libraries of different releases work together.
+ * - Set-up functions return 0 or a code of the table in docs/errors.md (numbered as
+ *   google.rpc.Code), and a message in `error`, cut to `error_size` bytes. `error` may be NULL.
+ * - Option structures begin with their size, set by their _INIT macro; fields are only ever added
+ *   at the end, so that programs and libraries of different releases work together.
  *
- * Cost: a recording function is one clock reading and about 20 ns. No allocation, no system call, except
- * what is said at the function; every 4096 records the next pages of the journal are mapped.
+ * Cost: a recording function is one clock reading and about 20 ns. No allocation, no system call,
+ * except what is said at the function; every 4096 records the next pages of the journal are mapped.
  */
 
 #include <stddef.h>
@@ -61,56 +63,58 @@ typedef struct headway_recorder headway_recorder;
 /** How to open a recorder. Strings that are NULL come from the environment, then from a default. */
 typedef struct headway_options {
   size_t struct_size;
-  const char* project;      /**< HEADWAY_PROJECT, "default" */
-  const char* run;          /**< HEADWAY_RUN, the job's name, "default" */
-  const char* dir;          /**< HEADWAY_DIR, "~/.headway" */
-  const char* resume;       /**< "auto" (default), "must", "never": docs/runs.md */
-  const char* job_id;       /**< restarts with an equal one continue the run; from the environment */
-  const char* attempt_key;  /**< processes with an equal one are one attempt; from the environment */
-  int64_t rank;             /**< 0 leads; HEADWAY_UNKNOWN: a single process */
+  const char* project;     /**< HEADWAY_PROJECT, "default" */
+  const char* run;         /**< HEADWAY_RUN, the job's name, "default" */
+  const char* dir;         /**< HEADWAY_DIR, "~/.headway" */
+  const char* resume;      /**< "auto" (default), "must", "never": docs/runs.md */
+  const char* job_id;      /**< restarts with an equal one continue the run; from the environment */
+  const char* attempt_key; /**< processes with an equal one are one attempt; from the environment */
+  int64_t rank;            /**< 0 leads; HEADWAY_UNKNOWN: a single process */
   int64_t world_size;
   int64_t local_rank;
-  int64_t attempt_index;    /**< how often the job was restarted before */
-  int32_t heartbeat;        /**< 1: a thread notes each second that the process lives. Default 0.
-                                 HEADWAY_HEARTBEAT=0 in the environment turns it off for good. */
-  int32_t hook_sigterm;     /**< 1: SIGTERM is noted; then the earlier handler runs or the signal takes its
-                                 usual course. Default 0. */
-  int32_t hook_exit;        /**< 1 (default): exit() and return from main() end the job with the exit status
-                                 unless headway_finish() was called. */
-  int32_t job_start;        /**< 1 (default): opening records that the job starts. */
+  int64_t attempt_index; /**< how often the job was restarted before */
+  int32_t heartbeat;     /**< 1: a thread notes each second that the process lives. Default 0.
+                              HEADWAY_HEARTBEAT=0 in the environment turns it off for good. */
+  int32_t hook_sigterm;  /**< 1: SIGTERM is noted; then the earlier handler runs or the signal takes
+                            its  usual course. Default 0. */
+  int32_t hook_exit;     /**< 1 (default): exit() and return from main() end the job with the exit
+                            status     unless headway_finish() was called. */
+  int32_t job_start;     /**< 1 (default): opening records that the job starts. */
 } headway_options;
 
-#define HEADWAY_OPTIONS_INIT                                                                    \
-  {sizeof(headway_options),                                                                     \
-   NULL, NULL, NULL, NULL, NULL, NULL,                                                          \
-   HEADWAY_FROM_ENVIRONMENT, HEADWAY_FROM_ENVIRONMENT, HEADWAY_FROM_ENVIRONMENT,                \
-   HEADWAY_FROM_ENVIRONMENT,                                                                    \
-   0, 0, 1, 1}
+#define HEADWAY_OPTIONS_INIT                                                                     \
+  {                                                                                              \
+    sizeof(headway_options), NULL, NULL, NULL, NULL, NULL, NULL, HEADWAY_FROM_ENVIRONMENT,       \
+        HEADWAY_FROM_ENVIRONMENT, HEADWAY_FROM_ENVIRONMENT, HEADWAY_FROM_ENVIRONMENT, 0, 0, 1, 1 \
+  }
 
 /**
- * Opens a recorder: chooses the run, creates a journal and records that the job starts. `options` may be
- * NULL. On success 0 and `*recorder` is set. On failure, or with HEADWAY_DISABLED=1 in the environment
- * (which returns 0), `*recorder` is NULL, with which everything below works and does nothing.
- * Takes a few milliseconds; up to two seconds when other processes of the machine start at the same time.
+ * Opens a recorder: chooses the run, creates a journal and records that the job starts. `options`
+ * may be NULL. On success 0 and `*recorder` is set. On failure, or with HEADWAY_DISABLED=1 in the
+ * environment (which returns 0), `*recorder` is NULL, with which everything below works and does
+ * nothing. Takes a few milliseconds; up to two seconds when other processes of the machine start at
+ * the same time.
  */
-HEADWAY_API int32_t headway_open(const headway_options* options, headway_recorder** recorder, char* error,
-                                 size_t error_size) HEADWAY_NOEXCEPT;
+HEADWAY_API int32_t headway_open(const headway_options* options, headway_recorder** recorder,
+                                 char* error, size_t error_size) HEADWAY_NOEXCEPT;
 
 /**
- * Records that the job has ended: `status` 0 is a clean end, anything else a failure. Everything after it
- * is ignored; a second call too. Returns space of the journal that was not used.
+ * Records that the job has ended: `status` 0 is a clean end, anything else a failure. Everything
+ * after it is ignored; a second call too. Returns space of the journal that was not used.
  */
 HEADWAY_API void headway_finish(headway_recorder* recorder, int32_t status) HEADWAY_NOEXCEPT;
 
 /** headway_finish() for every recorder of this process that asked for `hook_exit`. */
 HEADWAY_API void headway_finish_all(int32_t status) HEADWAY_NOEXCEPT;
 
-/** Frees the recorder; finishes it with status 0 first unless it is finished. The last call with it. */
+/** Frees the recorder; finishes it with status 0 first unless it is finished. The last call with
+ * it. */
 HEADWAY_API void headway_close(headway_recorder* recorder) HEADWAY_NOEXCEPT;
 
 /**
- * headway_close() for wrappers with a destructor. `owner` is the wrapping object: when it has static storage,
- * exit() is what destroys it, and the end is left to `hook_exit`, which knows the exit status.
+ * headway_close() for wrappers with a destructor. `owner` is the wrapping object: when it has
+ * static storage, exit() is what destroys it, and the end is left to `hook_exit`, which knows the
+ * exit status.
  */
 HEADWAY_API void headway_release(headway_recorder* recorder, const void* owner) HEADWAY_NOEXCEPT;
 
@@ -140,9 +144,10 @@ typedef enum headway_span_kind {
 } headway_span_kind;
 
 typedef enum headway_blocking {
-  HEADWAY_BLOCKING_DEFAULT = 0, /**< data loading inside a step overlaps it, everything else blocks */
+  HEADWAY_BLOCKING_DEFAULT =
+      0, /**< data loading inside a step overlaps it, everything else blocks */
   HEADWAY_BLOCKING_YES = 1,
-  HEADWAY_BLOCKING_NO = 2       /**< in the background: takes no time away from training */
+  HEADWAY_BLOCKING_NO = 2 /**< in the background: takes no time away from training */
 } headway_blocking;
 
 /** A name of this recorder, from headway_name(). 0 is the empty name. */
@@ -152,10 +157,11 @@ typedef uint32_t headway_name_id;
 typedef uint64_t headway_span;
 
 /**
- * The id of `name`, for the functions that take one. Ask once and keep it: the first use of a name takes a
- * lock and memory, later ones a look-up of some 20 ns.
+ * The id of `name`, for the functions that take one. Ask once and keep it: the first use of a name
+ * takes a lock and memory, later ones a look-up of some 20 ns.
  */
-HEADWAY_API headway_name_id headway_name(headway_recorder* recorder, const char* name) HEADWAY_NOEXCEPT;
+HEADWAY_API headway_name_id headway_name(headway_recorder* recorder,
+                                         const char* name) HEADWAY_NOEXCEPT;
 
 /** Begins a span. `step`: what it belongs to, or HEADWAY_NO_STEP. */
 HEADWAY_API headway_span headway_span_begin(headway_recorder* recorder, headway_span_kind kind,
@@ -168,7 +174,8 @@ HEADWAY_API void headway_span_end(headway_recorder* recorder, headway_span span)
 /* Facts. */
 
 /** The state after `step` is safe: training could resume from it now. */
-HEADWAY_API void headway_checkpoint_saved(headway_recorder* recorder, int64_t step) HEADWAY_NOEXCEPT;
+HEADWAY_API void headway_checkpoint_saved(headway_recorder* recorder,
+                                          int64_t step) HEADWAY_NOEXCEPT;
 
 /** Training goes back to `step` on purpose; what was done since is lost. */
 HEADWAY_API void headway_rollback(headway_recorder* recorder, int64_t step) HEADWAY_NOEXCEPT;
@@ -177,7 +184,8 @@ HEADWAY_API void headway_rollback(headway_recorder* recorder, int64_t step) HEAD
 HEADWAY_API void headway_capacity(headway_recorder* recorder, int64_t available, int64_t active,
                                   int64_t total) HEADWAY_NOEXCEPT;
 
-/** Leaves a stretch of time out of the account, e.g. a manual stop. `to_ns` may be HEADWAY_NO_TIME. */
+/** Leaves a stretch of time out of the account, e.g. a manual stop. `to_ns` may be HEADWAY_NO_TIME.
+ */
 HEADWAY_API void headway_exclude(headway_recorder* recorder, int64_t from_ns, int64_t to_ns,
                                  headway_name_id reason) HEADWAY_NOEXCEPT;
 
@@ -186,18 +194,19 @@ HEADWAY_API void headway_log(headway_recorder* recorder, headway_name_id metric,
                              int64_t step) HEADWAY_NOEXCEPT;
 
 /**
- * A configuration: `json` is `size` bytes of a JSON object, at most 16 MiB (more is dropped and counted).
- * `config_class` is "user", "software" or "system". Copies the text; not for hot paths.
+ * A configuration: `json` is `size` bytes of a JSON object, at most 16 MiB (more is dropped and
+ * counted). `config_class` is "user", "software" or "system". Copies the text; not for hot paths.
  */
-HEADWAY_API void headway_config(headway_recorder* recorder, const char* config_class, const char* json,
-                                size_t size) HEADWAY_NOEXCEPT;
+HEADWAY_API void headway_config(headway_recorder* recorder, const char* config_class,
+                                const char* json, size_t size) HEADWAY_NOEXCEPT;
 
-/** A sign of life, with the wall clock beside the monotonic one. `heartbeat` does it each second. */
+/** A sign of life, with the wall clock beside the monotonic one. `heartbeat` does it each second.
+ */
 HEADWAY_API void headway_heartbeat(headway_recorder* recorder) HEADWAY_NOEXCEPT;
 
 /**
- * The process has been told to stop: by `signal`, or 0 for a preemption notice. Safe in signal handlers,
- * and kept even when space has run out.
+ * The process has been told to stop: by `signal`, or 0 for a preemption notice. Safe in signal
+ * handlers, and kept even when space has run out.
  */
 HEADWAY_API void headway_notice(headway_recorder* recorder, int32_t signal) HEADWAY_NOEXCEPT;
 

@@ -17,14 +17,15 @@
 ///     }
 ///     run.Finish();
 ///
-/// Recording never throws, prints, exits or blocks on disk or network. A default-constructed recorder, one
-/// that could not be opened and one under HEADWAY_DISABLED=1 are disabled: each call is one branch.
-/// Threads, forks, times, names and costs: see headway.h, over which this is a thin layer.
+/// Recording never throws, prints, exits or blocks on disk or network. A default-constructed
+/// recorder, one that could not be opened and one under HEADWAY_DISABLED=1 are disabled: each call
+/// is one branch. Threads, forks, times, names and costs: see headway.h, over which this is a thin
+/// layer.
 
 namespace headway {
 
-/// How to open a recorder; what is empty comes from the environment (docs/environment.md), then from a
-/// default. Numbers: HEADWAY_FROM_ENVIRONMENT, HEADWAY_UNKNOWN or the value.
+/// How to open a recorder; what is empty comes from the environment (docs/environment.md), then
+/// from a default. Numbers: HEADWAY_FROM_ENVIRONMENT, HEADWAY_UNKNOWN or the value.
 struct RecorderOptions {
   std::string project = {};
   std::string run = {};
@@ -36,24 +37,23 @@ struct RecorderOptions {
   std::int64_t world_size = HEADWAY_FROM_ENVIRONMENT;
   std::int64_t local_rank = HEADWAY_FROM_ENVIRONMENT;
   std::int64_t attempt_index = HEADWAY_FROM_ENVIRONMENT;
-  bool heartbeat = false;       ///< a thread notes each second that the process lives
-  bool hook_sigterm = false;    ///< SIGTERM is noted and then takes its course
-  bool hook_exit = true;        ///< exit() ends the job with its status
-  bool hook_terminate = true;   ///< an uncaught exception ends the job as failed
+  bool heartbeat = false;      ///< a thread notes each second that the process lives
+  bool hook_sigterm = false;   ///< SIGTERM is noted and then takes its course
+  bool hook_exit = true;       ///< exit() ends the job with its status
+  bool hook_terminate = true;  ///< an uncaught exception ends the job as failed
 };
 
 enum class SpanBlocking {
   kDefault = HEADWAY_BLOCKING_DEFAULT,  ///< data loading inside a step overlaps it, all else blocks
   kYes = HEADWAY_BLOCKING_YES,
-  kNo = HEADWAY_BLOCKING_NO,            ///< in the background: takes no time away from training
+  kNo = HEADWAY_BLOCKING_NO,  ///< in the background: takes no time away from training
 };
 
 /// A span, ended when it goes out of scope. Move-only.
 class [[nodiscard]] Span {
  public:
   Span() noexcept = default;
-  Span(Span&& other) noexcept
-      : recorder_(other.recorder_), span_(std::exchange(other.span_, 0)) {}
+  Span(Span&& other) noexcept : recorder_(other.recorder_), span_(std::exchange(other.span_, 0)) {}
   Span& operator=(Span&& other) noexcept {
     if (this != &other) {
       End();
@@ -76,12 +76,14 @@ class [[nodiscard]] Span {
   headway_span span_ = 0;
 };
 
-/// A step that has started. Leaving its scope records a soft end, or a hard one when it was opened as
-/// blocking: then the caller promises that the device has finished.
+/// A step that has started. Leaving its scope records a soft end, or a hard one when it was opened
+/// as blocking: then the caller promises that the device has finished.
 class Step {
  public:
   Step(Step&& other) noexcept
-      : recorder_(std::exchange(other.recorder_, nullptr)), step_(other.step_), hard_(other.hard_) {}
+      : recorder_(std::exchange(other.recorder_, nullptr)),
+        step_(other.step_),
+        hard_(other.hard_) {}
   Step& operator=(Step&&) = delete;
   ~Step() {
     if (recorder_ == nullptr) return;
@@ -115,8 +117,8 @@ class Recorder {
     }
     return *this;
   }
-  /// Ends the job as Finish does: clean, or failed when an exception is passing through. One of static
-  /// lifetime is ended by exit(), with the exit status.
+  /// Ends the job as Finish does: clean, or failed when an exception is passing through. One of
+  /// static lifetime is ended by exit(), with the exit status.
   ~Recorder() { Close(); }
 
   bool enabled() const noexcept { return handle_ != nullptr; }

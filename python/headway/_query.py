@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +18,13 @@ from headway._time import Time, to_text
 Folder: TypeAlias = "str | os.PathLike[str]"
 #: ``"A..B"``, or two times of which either may be None: the run's start, now.
 Window: TypeAlias = "str | tuple[Time | None, Time | None]"
+
+_Answer: TypeAlias = tuple[str, list[str]]
+_Function: TypeAlias = Callable[
+    [list[str], str, str, "str | None", "str | None", "str | None"], _Answer
+]
+
+_log = logging.getLogger("headway")
 
 
 def report(
@@ -109,14 +117,14 @@ def runs(
         Error: A directory can't be read.
     """
     try:
-        text = _native.runs(_folders(dir), _project(project))
+        answer = _native.runs(_folders(dir), _project(project))
     except _native.Error as error:
         raise from_native(error) from None
-    return [RunInfo.from_dict(run) for run in json.loads(text)]
+    return [RunInfo.from_dict(run) for run in _json(answer)]
 
 
 def _ask(
-    function: Callable[[list[str], str, str, str | None, str | None, str | None], str],
+    function: _Function,
     run: str | Run,
     project: str | None,
     dir: Folder | Sequence[Folder] | None,
@@ -135,9 +143,16 @@ def _ask(
     first, last = _window(window)
     as_of_text = None if as_of is None else to_text(as_of)
     try:
-        text = function(folders, _project(project), name, as_of_text, first, last)
+        answer = function(folders, _project(project), name, as_of_text, first, last)
     except _native.Error as error:
         raise from_native(error) from None
+    return _json(answer)
+
+
+def _json(answer: _Answer) -> Any:
+    text, problems = answer
+    for problem in problems:
+        _log.warning("%s", problem)
     return json.loads(text)
 
 
@@ -166,6 +181,6 @@ def _window(window: Window | None) -> tuple[str | None, str | None]:
         first, dots, last = window.partition("..")
         if not dots:
             raise InvalidArgumentError("INVALID_ARGUMENT", f"a window is A..B, not {window!r}")
-        return first or "+0s", last or None
-    begin, end = window
-    return "+0s" if begin is None else to_text(begin), None if end is None else to_text(end)
+        return first or None, last or None
+    begin, end = (None if time is None else to_text(time) for time in window)
+    return begin, end

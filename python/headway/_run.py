@@ -6,12 +6,13 @@ import atexit
 import datetime
 import json
 import logging
+import operator
 import os
 import signal
 import sys
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, SupportsIndex, TypeAlias
 
 from headway import _native
 from headway._time import to_ns
@@ -88,7 +89,7 @@ class Run(_native.Recorder):
         try:
             text = _to_json(values)
         except Exception:
-            self._drop(values)
+            self._drop_config(values)
             return
         self._config_json(str(kind), text)
 
@@ -105,7 +106,7 @@ class Run(_native.Recorder):
             from_ns = _instant_ns(start)
             to_ns_ = None if end is None else _instant_ns(end)
         except Exception:
-            self._drop(start)
+            self._drop_exclude(start)
             return
         self._exclude_ns(from_ns, to_ns_, reason)
 
@@ -205,22 +206,19 @@ def init(
         raise ValueError(f"resume must be one of {', '.join(_RESUME)}, not {resume!r}")
     if config is not None and not isinstance(config, Mapping):
         raise TypeError(f"config must be a mapping, not {type(config).__name__}")
-    texts = {"project": project, "run": run, "job_id": job_id, "attempt_key": attempt_key}
-    for name, text in texts.items():
-        if text is not None and not isinstance(text, str):
-            raise TypeError(f"{name} must be a str or None, not {type(text).__name__}")
-    numbers = {
-        "rank": rank,
-        "world_size": world_size,
-        "local_rank": local_rank,
-        "attempt_index": attempt,
-    }
-    for name, number in numbers.items():
-        if number is not None and not hasattr(number, "__index__"):
-            raise TypeError(f"{name} must be an int or None, not {type(number).__name__}")
+    _check_text("project", project)
+    _check_text("run", run)
+    _check_text("job_id", job_id)
+    _check_text("attempt_key", attempt_key)
     folder = None if dir is None else os.fsdecode(dir)
+    numbers = [
+        _number("rank", rank),
+        _number("world_size", world_size),
+        _number("local_rank", local_rank),
+        _number("attempt", attempt),
+    ]
 
-    key = (*texts.values(), resume, folder, *numbers.values())
+    key = (project, run, job_id, attempt_key, resume, folder, *numbers)
     opened = _open_runs.get(key)
     if opened is not None and opened.enabled:
         return opened
@@ -228,11 +226,17 @@ def init(
         return Run(disabled=True)
     try:
         result = Run(
-            **texts,
-            **{name: int(number) for name, number in numbers.items() if number is not None},
+            project=project,
+            run=run,
             dir=folder,
             # "auto" leaves the word to HEADWAY_RESUME.
             resume=None if resume == "auto" else resume,
+            job_id=job_id,
+            attempt_key=attempt_key,
+            rank=numbers[0],
+            world_size=numbers[1],
+            local_rank=numbers[2],
+            attempt_index=numbers[3],
             heartbeat=heartbeat,
             hook_sigterm=signal.getsignal(signal.SIGTERM) is signal.SIG_DFL,
             on_drop=_tell_drop,
@@ -255,15 +259,26 @@ def current_run() -> Run | None:
     return _current
 
 
+def _check_text(name: str, text: object) -> None:
+    if text is not None and not isinstance(text, str):
+        raise TypeError(f"{name} must be a str or None, not {type(text).__name__}")
+
+
+def _number(name: str, number: object) -> int:
+    if number is None:
+        return _native.FROM_ENVIRONMENT
+    if not isinstance(number, SupportsIndex):
+        raise TypeError(f"{name} must be an int or None, not {type(number).__name__}")
+    return operator.index(number)
+
+
 def _imported_by_worker() -> bool:
     """Whether a spawned worker of multiprocessing is importing the main program right now.
 
     There a call of init at the top of a script would start a second recorder for the same rank.
     """
     process = sys.modules.get("multiprocessing.process")
-    return process is not None and bool(
-        getattr(process.current_process(), "_inheriting", False)
-    )
+    return process is not None and bool(getattr(process.current_process(), "_inheriting", False))
 
 
 def _tell_drop(call: str, value: object) -> None:

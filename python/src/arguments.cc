@@ -3,21 +3,26 @@
 namespace headway::python {
 namespace {
 
-// Whether `value` is a scalar of NumPy, told without importing it: what was never imported has no values.
+// Whether `value` is of one of NumPy's classes of scalars.
+bool IsA(PyObject* value, PyObject* numpy, const char* name) {
+  const Ref type(PyObject_GetAttrString(numpy, name));
+  const bool is = type && PyType_Check(type.get()) != 0 &&
+                  PyType_IsSubtype(Py_TYPE(value), reinterpret_cast<PyTypeObject*>(type.get()));
+  Swallow();
+  return is;
+}
+
+// Whether `value` is a real scalar of NumPy, told without importing it: what was never imported has no
+// values.
 bool IsNumpyScalar(PyObject* value) {
   PyObject* const modules = PySys_GetObject("modules");  // borrowed
-  PyObject* const numpy =
-      modules == nullptr ? nullptr : PyMapping_GetItemString(modules, "numpy");
-  const Ref module(numpy);
-  if (!module) {
+  const Ref numpy(modules == nullptr ? nullptr : PyMapping_GetItemString(modules, "numpy"));
+  if (!numpy) {
     Swallow();
     return false;
   }
-  const Ref generic(PyObject_GetAttrString(module.get(), "generic"));
-  const bool is = generic && PyType_Check(generic.get()) != 0 &&
-                  PyType_IsSubtype(Py_TYPE(value), reinterpret_cast<PyTypeObject*>(generic.get()));
-  Swallow();
-  return is;
+  return IsA(value, numpy.get(), "generic") && !IsA(value, numpy.get(), "complexfloating") &&
+         !IsA(value, numpy.get(), "flexible");  // text and structures
 }
 
 std::optional<std::int64_t> FromLong(PyObject* value) {

@@ -18,7 +18,8 @@ int Execute(PyObject* module) noexcept {
     return -1;
   }
   if (!AddContextTypes(module) || !AddRecorderType(module) || !AddError(module) ||
-      PyModule_AddStringConstant(module, "VERSION", headway_version()) != 0) {
+      PyModule_AddStringConstant(module, "VERSION", headway_version()) != 0 ||
+      PyModule_AddIntConstant(module, "FROM_ENVIRONMENT", HEADWAY_FROM_ENVIRONMENT) != 0) {
     return -1;
   }
   return 0;

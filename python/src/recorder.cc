@@ -22,8 +22,21 @@ constexpr std::size_t kSpansKept = 4;       // as deep as spans nest in a loop
 constexpr Py_ssize_t kNamesKept = 1 << 16;  // distinct names whose ids are kept at hand
 
 /// The calls that drops are told apart by.
-enum class Call : unsigned { kStep, kStepEnd, kLog, kSpan, kFact };
-constexpr std::array<const char*, 5> kCallNames = {"step", "step_end", "log", "span", "fact"};
+enum class Call : unsigned {
+  kStep,
+  kStepEnd,
+  kLog,
+  kSpan,
+  kCheckpointSaved,
+  kRollback,
+  kCapacity,
+  kNotice,
+  kExclude,
+  kConfig,
+};
+constexpr std::array<const char*, 10> kCallNames = {
+    "step",     "step_end", "log",    "span",    "checkpoint_saved",
+    "rollback", "capacity", "notice", "exclude", "config"};
 
 struct RecorderObject {
   PyObject_HEAD
@@ -289,7 +302,7 @@ PyObject* Log(PyObject* self_object, PyObject* const* values, Py_ssize_t count,
 PyObject* Capacity(PyObject* self_object, PyObject* const* values, Py_ssize_t count,
                    PyObject* keywords) noexcept {
   RecorderObject& self = Self(self_object);
-  Arguments arguments(&self, Call::kFact, values, count, keywords);
+  Arguments arguments(&self, Call::kCapacity, values, count, keywords);
   const std::int64_t available = arguments.NextInteger("available", HEADWAY_UNKNOWN);
   const std::int64_t active = arguments.NextInteger("active", HEADWAY_UNKNOWN);
   const std::int64_t total = arguments.NextInteger("total", HEADWAY_UNKNOWN);
@@ -300,7 +313,7 @@ PyObject* Capacity(PyObject* self_object, PyObject* const* values, Py_ssize_t co
 PyObject* Notice(PyObject* self_object, PyObject* const* values, Py_ssize_t count,
                  PyObject* keywords) noexcept {
   RecorderObject& self = Self(self_object);
-  Arguments arguments(&self, Call::kFact, values, count, keywords);
+  Arguments arguments(&self, Call::kNotice, values, count, keywords);
   const std::int64_t signal = arguments.NextInteger("signal", 0);
   headway_notice(self.state->recorder, signal > 0 && signal < 256 ? static_cast<int>(signal) : 0);
   Py_RETURN_NONE;
@@ -315,11 +328,11 @@ PyObject* Heartbeat(PyObject* self_object, PyObject*) noexcept {
 PyObject* ExcludeNs(PyObject* self_object, PyObject* const* values, Py_ssize_t count,
                     PyObject* keywords) noexcept {
   RecorderObject& self = Self(self_object);
-  Arguments arguments(&self, Call::kFact, values, count, keywords);
+  Arguments arguments(&self, Call::kExclude, values, count, keywords);
   const std::int64_t from = arguments.NextInteger("from_ns", HEADWAY_NO_TIME);
   const std::int64_t to = arguments.NextInteger("to_ns", HEADWAY_NO_TIME);
   const std::optional<headway_name_id> reason =
-      NameOf(&self, Call::kFact, arguments.Next("reason"));
+      NameOf(&self, Call::kExclude, arguments.Next("reason"));
   if (from != HEADWAY_NO_TIME) {
     headway_exclude(self.state->recorder, from, to, reason.value_or(0));
   }
@@ -336,8 +349,10 @@ PyObject* ConfigJson(PyObject* self_object, PyObject* arguments) noexcept {
   Py_RETURN_NONE;
 }
 
+// What the Python half of exclude and config could not understand.
+template <Call call>
 PyObject* DropCall(PyObject* self_object, PyObject* value) noexcept {
-  Drop(&Self(self_object), Call::kFact, value);
+  Drop(&Self(self_object), call, value);
   Py_RETURN_NONE;
 }
 
@@ -509,9 +524,9 @@ PyMethodDef methods[] = {
      "Waiting for the set of slices: ``\"slice_down\"`` or ``\"scale_up\"``."},
     {"elastic_reinit", AsMethod(Span<SpanMethod{HEADWAY_ELASTIC_REINIT}>), kFast,
      "elastic_reinit($self)\n--\n\nStarting anew after the set of slices has changed."},
-    {"checkpoint_saved", AsMethod(WithInteger<headway_checkpoint_saved, Call::kFact>), kFast,
+    {"checkpoint_saved", AsMethod(WithInteger<headway_checkpoint_saved, Call::kCheckpointSaved>), kFast,
      "checkpoint_saved($self, step)\n--\n\nThe state after ``step`` is safe now."},
-    {"rollback", AsMethod(WithInteger<headway_rollback, Call::kFact>), kFast,
+    {"rollback", AsMethod(WithInteger<headway_rollback, Call::kRollback>), kFast,
      "rollback($self, step)\n--\n\nTraining goes back to ``step`` on purpose."},
     {"capacity", AsMethod(Capacity), kFast,
      "capacity($self, available=None, active=None, total=None)\n--\n\n"
@@ -523,7 +538,8 @@ PyMethodDef methods[] = {
      "heartbeat($self)\n--\n\nA sign of life; the recorder gives one each second by itself."},
     {"_exclude_ns", AsMethod(ExcludeNs), kFast, nullptr},
     {"_config_json", AsMethod(ConfigJson), METH_VARARGS, nullptr},
-    {"_drop", AsMethod(DropCall), METH_O, nullptr},
+    {"_drop_exclude", AsMethod(DropCall<Call::kExclude>), METH_O, nullptr},
+    {"_drop_config", AsMethod(DropCall<Call::kConfig>), METH_O, nullptr},
     {"_finish", AsMethod(FinishWith), METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

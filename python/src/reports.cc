@@ -1,6 +1,8 @@
 #include "reports.h"
 
+#include <algorithm>
 #include <exception>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -69,54 +71,76 @@ bool Parse(PyObject* arguments, bool whole, Question* question) {
 
 enum class What { kReport, kTimeline, kSteps };
 
-Result<ledger::Query> MakeQuery(const Question& question, std::optional<std::int64_t> start) {
-  std::optional<WallNs> origin;
-  if (start) origin = WallNs{*start};
+/// JSON, and what could not be read on the way.
+struct Answer {
+  std::string json;
+  std::vector<Status> problems;
+};
+
+// As the command line understands the same words.
+Result<ledger::Query> MakeQuery(const Question& question, ledger::Ledger* ledger) {
   ledger::Query query;
   query.now = SystemClock::WallNow().ns;
+  if (!question.as_of && !question.from && !question.to) return query;
+  const std::optional<std::int64_t> start = ledger->MakeReport(query).start;
+  std::optional<WallNs> origin;
+  if (start) origin = WallNs{*start};
   if (question.as_of) {
     const Result<WallNs> time = ParseTime(*question.as_of, origin);
     if (!time.ok()) return time.status();
     query.as_of = time->ns;
   }
-  if (question.from || question.to) {
-    const Result<WallNs> from = ParseTime(question.from.value_or("+0"), origin);
-    if (!from.ok()) return from.status();
-    std::int64_t end = *query.now;
-    if (question.to) {
-      const Result<WallNs> to = ParseTime(*question.to, origin);
-      if (!to.ok()) return to.status();
-      end = to->ns;
-    }
-    if (end < from->ns) {
-      return Status(Code::kInvalidArgument, "the window ends before it begins");
-    }
-    query.window = {from->ns, end};
+  if (!question.from && !question.to) return query;
+  const Report whole = ledger->MakeReport(query);
+  std::int64_t from = start.value_or(0);
+  std::int64_t to = whole.end.value_or(whole.as_of);
+  if (question.from) {
+    const Result<WallNs> time = ParseTime(*question.from, origin);
+    if (!time.ok()) return time.status();
+    from = time->ns;
   }
+  if (question.to) {
+    const Result<WallNs> time = ParseTime(*question.to, origin);
+    if (!time.ok()) return time.status();
+    to = time->ns;
+  }
+  if (question.from && question.to && to < from) {
+    return Status(Code::kInvalidArgument, "the window ends before it begins");
+  }
+  query.window = {from, std::max(from, to)};
   return query;
 }
 
-Result<std::string> Answer(const Question& question, What what) {
-  Result<runs::Run> run = runs::Find(question.dirs, question.project, question.run);
+Result<Answer> AskRun(const Question& question, What what) {
+  Answer answer;
+  Result<runs::Run> run =
+      runs::Find(question.dirs, question.project, question.run, &answer.problems);
   if (!run.ok()) return run.status();
   Result<runs::Loaded> loaded = runs::Load(*run);
   if (!loaded.ok()) return loaded.status();
-  const Result<ledger::Query> query =
-      MakeQuery(question, loaded->ledger.MakeReport().start);
+  answer.problems.insert(answer.problems.end(), loaded->problems.begin(), loaded->problems.end());
+  const Result<ledger::Query> query = MakeQuery(question, &loaded->ledger);
   if (!query.ok()) return query.status();
-  if (what == What::kTimeline) return ToJson(loaded->ledger.Timeline(*query));
-  if (what == What::kSteps) return ToJson(loaded->ledger.Steps(*query));
-  Report report = loaded->ledger.MakeReport(*query);
-  report.run = run->label;
-  report.project = run->project;
-  return ToJson(report);
+  switch (what) {
+    case What::kTimeline: answer.json = ToJson(loaded->ledger.Timeline(*query)); break;
+    case What::kSteps: answer.json = ToJson(loaded->ledger.Steps(*query)); break;
+    case What::kReport: {
+      Report report = loaded->ledger.MakeReport(*query);
+      report.run = run->label;
+      report.project = run->project;
+      answer.json = ToJson(report);
+      break;
+    }
+  }
+  return answer;
 }
 
-Result<std::string> ListRuns(const Question& question) {
-  const Result<std::vector<runs::Run>> found = runs::List(question.dirs, question.project);
+Result<Answer> ListRuns(const Question& question) {
+  Answer answer;
+  const Result<std::vector<runs::Run>> found =
+      runs::List(question.dirs, question.project, &answer.problems);
   if (!found.ok()) return found.status();
-  std::string out;
-  JsonWriter json(&out);
+  JsonWriter json(&answer.json);
   json.BeginArray();
   for (const runs::Run& run : *found) {
     json.BeginObject()
@@ -128,14 +152,18 @@ Result<std::string> ListRuns(const Question& question) {
         .EndObject();
   }
   json.EndArray();
-  return out;
+  return answer;
 }
 
-// Runs `work` without the GIL; its text, or its error as an exception.
+PyObject* Text(std::string_view text) {
+  return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+}
+
+// Runs `work` without the GIL; (JSON, list of problems), or its error as an exception.
 template <typename Work>
 PyObject* WithoutGil(Work work) {
   PyThreadState* const thread = PyEval_SaveThread();
-  std::optional<Result<std::string>> result;
+  std::optional<Result<Answer>> result;
   try {
     result = work();
   } catch (const std::exception& exception) {
@@ -148,8 +176,14 @@ PyObject* WithoutGil(Work work) {
   PyEval_RestoreThread(thread);
   if (!result) return PyErr_NoMemory();
   if (!result->ok()) return Raise(result->status());
-  const std::string& text = **result;
-  return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+  const Answer& answer = **result;
+  const Ref problems(PyList_New(0));
+  for (const Status& problem : answer.problems) {
+    const Ref text(Text(problem.message()));
+    if (!problems || !text || PyList_Append(problems.get(), text.get()) != 0) return nullptr;
+  }
+  const Ref json(Text(answer.json));
+  return problems && json ? PyTuple_Pack(2, json.get(), problems.get()) : nullptr;
 }
 
 template <What what>
@@ -157,7 +191,7 @@ PyObject* Ask(PyObject*, PyObject* arguments) noexcept {
   try {
     Question question;
     if (!Parse(arguments, true, &question)) return nullptr;
-    return WithoutGil([&question] { return Answer(question, what); });
+    return WithoutGil([&question] { return AskRun(question, what); });
   } catch (const std::bad_alloc&) {
     return PyErr_NoMemory();
   }

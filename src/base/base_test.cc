@@ -66,8 +66,7 @@ TEST(Crc32cTest, InstructionAndTableAgree) {
   std::string data;
   for (int i = 0; i < 300; ++i) data.push_back(static_cast<char>(i * 37 + i / 7));
   for (std::size_t size = 0; size < data.size(); ++size) {
-    EXPECT_EQ(Crc32c(data.data(), size),
-              ~crc32c_internal::ExtendTable(~0u, data.data(), size));
+    EXPECT_EQ(Crc32c(data.data(), size), ~crc32c_internal::ExtendTable(~0u, data.data(), size));
     const std::uint32_t half = Crc32c(data.data(), size / 2);
     EXPECT_EQ(Crc32c(data.data() + size / 2, size - size / 2, half), Crc32c(data.data(), size));
   }
@@ -108,8 +107,9 @@ TEST(UidTest, RandomDerivedAndText) {
   EXPECT_EQ(derived.bytes[6] >> 4, 8);
   EXPECT_EQ(ToHex(*ParseUid<RunUid>("00112233-4455-6677-8899-AABBCCDDEEFF")),
             "00112233445566778899aabbccddeeff");
-  for (const char* text : {"", "00", "0011223344556677889 aabbccddeeff", "g0112233445566778899aabbccddeeff",
-                           "00112233445566778899aabbccddeeff0"}) {
+  for (const char* text :
+       {"", "00", "0011223344556677889 aabbccddeeff", "g0112233445566778899aabbccddeeff",
+        "00112233445566778899aabbccddeeff0"}) {
     EXPECT_EQ(ParseUid<RunUid>(text).status().code(), Code::kInvalidArgument) << text;
   }
 }
@@ -117,9 +117,18 @@ TEST(UidTest, RandomDerivedAndText) {
 TEST(Utf8Test, ValidityAndCutting) {
   EXPECT_TRUE(IsValidUtf8("a\xc3\xa9\xf0\x9f\x98\x80"));
   EXPECT_FALSE(IsValidUtf8("\xc3"));
-  EXPECT_EQ(ToValidUtf8("a\xff" "b"), "a\xef\xbf\xbd" "b");
-  EXPECT_EQ(TruncateUtf8("a\xc3\xa9" "b", 2), "a");
-  EXPECT_EQ(TruncateUtf8("a\xc3\xa9" "b", 3), "a\xc3\xa9");
+  EXPECT_EQ(ToValidUtf8("a\xff"
+                        "b"),
+            "a\xef\xbf\xbd"
+            "b");
+  EXPECT_EQ(TruncateUtf8("a\xc3\xa9"
+                         "b",
+                         2),
+            "a");
+  EXPECT_EQ(TruncateUtf8("a\xc3\xa9"
+                         "b",
+                         3),
+            "a\xc3\xa9");
   EXPECT_EQ(TruncateUtf8("abc", 5), "abc");
 }
 

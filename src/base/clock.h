@@ -8,8 +8,8 @@
 
 /// Time: the one place where headway reads a clock.
 ///
-/// Two types that do not mix: `WallNs` is nanoseconds since the Unix epoch (UTC) and may be stepped by
-/// an administrator; `MonoNs` is nanoseconds of a clock that never goes back and counts suspend.
+/// Two types that do not mix: `WallNs` is nanoseconds since the Unix epoch (UTC) and may be stepped
+/// by an administrator; `MonoNs` is nanoseconds of a clock that never goes back and counts suspend.
 /// Code that needs the time takes a `const Clock&`; tests pass a FakeClock.
 
 namespace headway {
@@ -43,8 +43,9 @@ class Clock {
   virtual MonoNs Mono() const noexcept = 0;
 };
 
-/// The machine's clocks: CLOCK_REALTIME and CLOCK_BOOTTIME through the vDSO, without a system call on
-/// Linux (20 to 40 ns). The static functions are for paths where a virtual call would be measurable.
+/// The machine's clocks: CLOCK_REALTIME and CLOCK_BOOTTIME through the vDSO, without a system call
+/// on Linux (20 to 40 ns). The static functions are for paths where a virtual call would be
+/// measurable.
 class SystemClock final : public Clock {
  public:
   static WallNs WallNow() noexcept { return {Read(CLOCK_REALTIME)}; }

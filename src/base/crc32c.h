@@ -10,8 +10,8 @@
 
 namespace headway {
 
-/// CRC-32C of `size` bytes at `data`; `Crc32c("123456789", 9)` is 0xe3069283. To go on with a CRC, pass
-/// the previous result as `crc`.
+/// CRC-32C of `size` bytes at `data`; `Crc32c("123456789", 9)` is 0xe3069283. To go on with a CRC,
+/// pass the previous result as `crc`.
 std::uint32_t Crc32c(const void* data, std::size_t size, std::uint32_t crc = 0) noexcept;
 
 namespace crc32c_internal {
@@ -42,8 +42,8 @@ inline std::uint32_t Step8(std::uint32_t state, std::uint8_t byte) noexcept {
 
 }  // namespace crc32c_internal
 
-/// Raw CRC-32C register after a 32-bit and three 64-bit little-endian words, starting from `state`: the
-/// checksum of one journal record (28 bytes). No inversion before or after.
+/// Raw CRC-32C register after a 32-bit and three 64-bit little-endian words, starting from `state`:
+/// the checksum of one journal record (28 bytes). No inversion before or after.
 inline std::uint32_t Crc32cWords(std::uint32_t state, std::uint32_t w0, std::uint64_t w1,
                                  std::uint64_t w2, std::uint64_t w3) noexcept {
 #if defined(__x86_64__)

@@ -154,7 +154,8 @@ Result<std::string> ReadFile(const std::string& path, std::size_t limit) {
 Status WriteFileAtomic(const std::string& path, std::string_view data, bool durable) {
   const std::string temporary =
       path + "." + uid_internal::ToHex(uid_internal::Random()).substr(0, 16) + ".tmp";
-  UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  UniqueFd fd(
+      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd.ok()) return ErrnoStatus(errno, "create", temporary);
   Status status = WriteAll(fd.get(), data, temporary);
   if (status.ok() && durable && ::fsync(fd.get()) != 0) {
@@ -169,8 +170,9 @@ Status WriteFileAtomic(const std::string& path, std::string_view data, bool dura
   }
   if (durable) {
     const std::size_t slash = path.rfind('/');
-    const std::string directory =
-        slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+    const std::string directory = slash == std::string::npos ? "."
+                                  : slash == 0               ? "/"
+                                                             : path.substr(0, slash);
     UniqueFd parent(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!parent.ok() || ::fsync(parent.get()) != 0) return ErrnoStatus(errno, "flush", directory);
   }
@@ -203,8 +205,7 @@ Result<UniqueFd> MakeAndOpenDirectory(const std::string& base,
   std::string path = base;
   for (const std::string& component : components) {
     path = JoinPath(path, component);
-    if (component.empty() || component.front() == '.' ||
-        component.find('/') != std::string::npos) {
+    if (component.empty() || component.front() == '.' || component.find('/') != std::string::npos) {
       return Status(Code::kInvalidArgument, "not a path component: \"" + component + "\"");
     }
     if (::mkdirat(directory.get(), component.c_str(), 0700) != 0 && errno != EEXIST) {
@@ -227,8 +228,9 @@ Status MakePrivateDirectory(const std::string& path) {
   struct stat info;
   if (::fstat(directory.get(), &info) != 0) return ErrnoStatus(errno, "examine", path);
   if (info.st_uid != ::geteuid() || (info.st_mode & 0077) != 0) {
-    return {Code::kPermissionDenied,
-            path + " belongs to someone else or is open to others; remove it or choose another place"};
+    return {
+        Code::kPermissionDenied,
+        path + " belongs to someone else or is open to others; remove it or choose another place"};
   }
   return OkStatus();
 }

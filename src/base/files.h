@@ -53,29 +53,31 @@ Result<std::size_t> ReadAt(int fd, void* data, std::size_t size, std::uint64_t o
 /// The whole of a regular file. ResourceExhausted when it is larger than `limit`.
 Result<std::string> ReadFile(const std::string& path, std::size_t limit = limits::kWholeFileBytes);
 
-/// Replaces `path` by a file with `data` (mode 0600): readers see the old or the new one, never a part.
-/// With `durable` it has reached the disk before the call returns.
+/// Replaces `path` by a file with `data` (mode 0600): readers see the old or the new one, never a
+/// part. With `durable` it has reached the disk before the call returns.
 Status WriteFileAtomic(const std::string& path, std::string_view data, bool durable = false);
 
-/// Makes directory `path` and its parents (mode 0700). A directory that is there already is fine, also
-/// behind a symbolic link: the caller, not a stranger, chose this path.
+/// Makes directory `path` and its parents (mode 0700). A directory that is there already is fine,
+/// also behind a symbolic link: the caller, not a stranger, chose this path.
 Status MakeDirectories(const std::string& path);
 
-/// Makes (mode 0700) and opens `base`/`components[0]`/… Only `base` may be or contain symbolic links;
-/// the components are names that MakePathComponent returned.
+/// Makes (mode 0700) and opens `base`/`components[0]`/… Only `base` may be or contain symbolic
+/// links; the components are names that MakePathComponent returned.
 Result<UniqueFd> MakeAndOpenDirectory(const std::string& base,
                                       const std::vector<std::string>& components);
 
-/// Makes `path` as a directory that is this user's alone, for places that others can write to, such as
-/// /var/tmp. PermissionDenied when it is a link, belongs to someone else or is open to others.
+/// Makes `path` as a directory that is this user's alone, for places that others can write to, such
+/// as /var/tmp. PermissionDenied when it is a link, belongs to someone else or is open to others.
 Status MakePrivateDirectory(const std::string& path);
 
-/// Names of the entries of a directory, sorted; "." and ".." are left out. NotFound when there is none.
+/// Names of the entries of a directory, sorted; "." and ".." are left out. NotFound when there is
+/// none.
 Result<std::vector<std::string>> ListDirectory(const std::string& path);
 
 /// Turns any name into one path component that is safe on every file system: letters, digits and
-/// `-_+=@,~` stay, and so does a dot that does not come first; every other byte becomes %XX. The empty
-/// name becomes "%". ".." can't arise. A result above `limits::kPathComponentBytes` is cut and ends in
+/// `-_+=@,~` stay, and so does a dot that does not come first; every other byte becomes %XX. The
+/// empty name becomes "%". ".." can't arise. A result above `limits::kPathComponentBytes` is cut
+/// and ends in
 /// "%~" and a hash of the whole name.
 std::string MakePathComponent(std::string_view name);
 
@@ -85,8 +87,8 @@ std::optional<std::string> ParsePathComponent(std::string_view component);
 /// `a` + "/" + `b`, without doubling the slash.
 std::string JoinPath(std::string_view a, std::string_view b);
 
-/// A regular file mapped read-only. Reading a part that someone has cut off meanwhile raises SIGBUS:
-/// for files that nobody shortens.
+/// A regular file mapped read-only. Reading a part that someone has cut off meanwhile raises
+/// SIGBUS: for files that nobody shortens.
 class MappedFile {
  public:
   static Result<MappedFile> Open(const std::string& path);

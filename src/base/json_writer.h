@@ -7,9 +7,9 @@
 
 /// JsonWriter: writes JSON text (RFC 8259) into a string, without building a tree first.
 ///
-/// Integers are written exactly over the whole 64-bit range, doubles in the shortest form that reads
-/// back to the same value, NaN and infinities as null (JSON has no word for them). Strings are
-/// escaped; bytes that are not valid UTF-8 become U+FFFD, so the output is always valid UTF-8.
+/// Integers are written exactly over the whole 64-bit range, doubles in the shortest form that
+/// reads back to the same value, NaN and infinities as null (JSON has no word for them). Strings
+/// are escaped; bytes that are not valid UTF-8 become U+FFFD, so the output is always valid UTF-8.
 ///
 ///     std::string out;
 ///     JsonWriter json(&out);
@@ -22,8 +22,8 @@ namespace headway {
 
 class JsonWriter {
  public:
-  /// Appends to `*out`, which must outlive the writer. `indent` > 0 puts every member on a line of its
-  /// own, indented by that many spaces a level; 0 writes no white space at all.
+  /// Appends to `*out`, which must outlive the writer. `indent` > 0 puts every member on a line of
+  /// its own, indented by that many spaces a level; 0 writes no white space at all.
   explicit JsonWriter(std::string* out, int indent = 0) : out_(out), indent_(indent) {}
 
   JsonWriter& BeginObject() { return Open('{'); }
@@ -65,8 +65,8 @@ class JsonWriter {
 
   std::string* out_;
   int indent_;
-  std::string stack_;       // '{' or '[' for each open level
-  bool wrote_ = false;      // the current level has a member already
+  std::string stack_;   // '{' or '[' for each open level
+  bool wrote_ = false;  // the current level has a member already
   bool after_key_ = false;
 };
 

@@ -62,9 +62,9 @@ TEST(JsonWriterTest, EscapesStrings) {
       {std::string("\x00\x1f\x7f", 3), R"("\u0000\u001f\u007f")"},
       {"h\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "\"h\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\""},
       {"\xff", "\"\xef\xbf\xbd\""},
-      {"a\xc3", "\"a\xef\xbf\xbd\""},                                        // cut short
-      {"\xc0\xaf", "\"\xef\xbf\xbd\xef\xbf\xbd\""},                          // overlong
-      {"\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},          // surrogate
+      {"a\xc3", "\"a\xef\xbf\xbd\""},                                // cut short
+      {"\xc0\xaf", "\"\xef\xbf\xbd\xef\xbf\xbd\""},                  // overlong
+      {"\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},  // surrogate
       {"\xf4\x90\x80\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
   };
   for (const auto& c : kCases) {

@@ -3,13 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Every limit of the product, in one place. What exceeds one is refused or cut with a clear answer and
-/// counted, never silently; `docs/limits.md` is written from these comments.
+/// Every limit of the product, in one place. What exceeds one is refused or cut with a clear answer
+/// and counted, never silently; `docs/limits.md` lists them for users.
 
 namespace headway::limits {
 
-/// Names: project, run, metric, span, reason, attempt key, host. In bytes of UTF-8. The recorder cuts a
-/// longer name at a character boundary (it may not fail in a training loop); set-up calls refuse it.
+/// Names: project, run, metric, span, reason, attempt key, host. In bytes of UTF-8. The recorder
+/// cuts a longer name at a character boundary (it may not fail in a training loop); set-up calls
+/// refuse it.
 inline constexpr std::size_t kNameBytes = 256;
 
 /// Labels of a run: how many, and the bytes of one value.

@@ -20,7 +20,8 @@ struct Civil {
   int day;    // 1..31
 };
 
-// Proleptic Gregorian calendar, after Howard Hinnant's "chrono-compatible low-level date algorithms".
+// Proleptic Gregorian calendar, after Howard Hinnant's "chrono-compatible low-level date
+// algorithms".
 constexpr std::int64_t DaysFromCivil(Civil c) {
   const std::int64_t y = c.month <= 2 ? c.year - 1 : c.year;
   const std::int64_t era = (y >= 0 ? y : y - 399) / 400;
@@ -246,8 +247,8 @@ std::string FormatDuration(std::int64_t ns) {
     }
     return out + name;
   }
-  for (const auto& [name, unit] : {Unit{"d", kUnits[8].ns}, Unit{"h", kUnits[7].ns},
-                                   Unit{"m", kUnits[6].ns}}) {
+  for (const auto& [name, unit] :
+       {Unit{"d", kUnits[8].ns}, Unit{"h", kUnits[7].ns}, Unit{"m", kUnits[6].ns}}) {
     const auto size = static_cast<std::uint64_t>(unit);
     if (rest >= size) {
       out += std::to_string(rest / size);
@@ -346,7 +347,8 @@ Result<WallNs> ParseTime(std::string_view text, std::optional<WallNs> start) {
 
 Result<std::int64_t> ParseSeconds(std::string_view whole) {
   const auto bad = [whole] {
-    return Status(Code::kInvalidArgument, "not a number of seconds: \"" + std::string(whole) + "\"");
+    return Status(Code::kInvalidArgument,
+                  "not a number of seconds: \"" + std::string(whole) + "\"");
   };
   std::string_view text = whole;
   bool negative = false;

@@ -8,7 +8,7 @@
 namespace headway::cli {
 
 Description& Description::Text(std::string words) {
-  text = std::move(words);
+  body = std::move(words);
   return *this;
 }
 

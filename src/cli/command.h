@@ -64,13 +64,13 @@ class Description {
   /// Whatever follows "--", unread.
   void CommandLine(std::string name, std::vector<std::string>* target, std::string help);
 
-  struct Example_ {
+  struct Sample {
     std::string line;
     std::string meaning;
   };
 
-  std::string text;
-  std::vector<Example_> examples;
+  std::string body;
+  std::vector<Sample> examples;
   std::vector<Argument> arguments;
   std::vector<std::string>* command_line = nullptr;
   std::string command_line_name;

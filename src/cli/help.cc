@@ -103,9 +103,9 @@ std::string HelpText(const Entry& entry, const Terminal& terminal) {
                   std::string(entry.summary.substr(1)) + ".",
               width, 0) +
          "\n";
-  if (!description.text.empty()) {
+  if (!description.body.empty()) {
     out += "\n";
-    AppendParagraphs(description.text, width, &out);
+    AppendParagraphs(description.body, width, &out);
   }
   std::size_t column = 12;
   const auto head = [](const Argument& argument) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <map>
 
 #include "journal/liveness.h"
 #include "journal/reader.h"
@@ -69,9 +70,8 @@ std::optional<KnownRun> NewestRun(const std::vector<JournalFile>& journals) {
     run->journals.push_back(&file);
   }
   const auto newest =
-      std::max_element(runs.begin(), runs.end(), [](const KnownRun& a, const KnownRun& b) {
-        return a.newest < b.newest;
-      });
+      std::max_element(runs.begin(), runs.end(),
+                       [](const KnownRun& a, const KnownRun& b) { return a.newest < b.newest; });
   if (newest == runs.end()) return std::nullopt;
   return *newest;
 }
@@ -96,6 +96,19 @@ bool RunEndedCleanly(const KnownRun& run) {
     if (supervisor->header.attempt_key != lead->header.attempt_key) break;
   }
   return false;
+}
+
+// See ChooseRun.
+bool IsLatecomer(const KnownRun& run, const RunRequest& request) {
+  if (request.rank < 0 || request.world_size <= 1) return false;
+  if (request.now - run.newest > kLatecomerNs) return false;
+  std::map<std::int64_t, int> starts;  // by rank
+  int most = 0;
+  for (const JournalFile* file : run.journals) {
+    if (file->header.rank < 0 || file->header.world_size != request.world_size) continue;
+    most = std::max(most, ++starts[file->header.rank]);
+  }
+  return starts[request.rank] < most;
 }
 
 }  // namespace
@@ -194,9 +207,8 @@ Result<RunChoice> ChooseRun(const RunRequest& request) {
     for (JournalFile& file : *found) journals.push_back(std::move(file));
   }
   const auto is_known = [&journals](RunUid uid) {
-    return std::any_of(journals.begin(), journals.end(), [uid](const JournalFile& file) {
-      return file.header.run_uid == uid;
-    });
+    return std::any_of(journals.begin(), journals.end(),
+                       [uid](const JournalFile& file) { return file.header.run_uid == uid; });
   };
   if (request.run_uid.has_value()) {
     return RunChoice{*request.run_uid, is_known(*request.run_uid)};
@@ -208,12 +220,14 @@ Result<RunChoice> ChooseRun(const RunRequest& request) {
   if (request.resume == Resume::kMust) {
     if (newest.has_value()) return RunChoice{newest->uid, true};
     if (has_job && request.attempt_index > 0) return RunChoice{of_job, false};
-    return Status(Code::kFailedPrecondition,
-                  "there is no run \"" + request.run + "\" of project \"" + request.project +
-                      "\" to resume here; use resume=auto to begin one");
+    return Status(Code::kFailedPrecondition, "there is no run \"" + request.run +
+                                                 "\" of project \"" + request.project +
+                                                 "\" to resume here; use resume=auto to begin one");
   }
   if (has_job) return RunChoice{of_job, is_known(of_job)};
-  if (newest.has_value() && !RunEndedCleanly(*newest)) return RunChoice{newest->uid, true};
+  if (newest.has_value() && (!RunEndedCleanly(*newest) || IsLatecomer(*newest, request))) {
+    return RunChoice{newest->uid, true};
+  }
   return RunChoice{RandomUid<RunUid>(), false};
 }
 

@@ -18,8 +18,8 @@ namespace headway::journal {
 /// The directory of the journals of one run name (percent-encoded; need not exist).
 std::string RunDirectory(std::string_view dir, std::string_view project, std::string_view run);
 
-/// Names found below `dir`, sorted. Empty when there is nothing yet. Names whose path component was cut are
-/// read from a journal's header.
+/// Names found below `dir`, sorted. Empty when there is nothing yet. Names whose path component was
+/// cut are read from a journal's header.
 Result<std::vector<std::string>> ListProjects(const std::string& dir);
 Result<std::vector<std::string>> ListRuns(const std::string& dir, const std::string& project);
 
@@ -28,8 +28,8 @@ struct JournalFile {
   Header header;
 };
 
-/// The journals of a run name, by anchor time and then path. Files that are no readable journals are left
-/// out and described in `*problems` (may be null).
+/// The journals of a run name, by anchor time and then path. Files that are no readable journals
+/// are left out and described in `*problems` (may be null).
 Result<std::vector<JournalFile>> ListJournals(const std::string& dir, const std::string& project,
                                               const std::string& run,
                                               std::vector<Status>* problems = nullptr);
@@ -44,9 +44,12 @@ struct RunRequest {
   std::string project;
   std::string run;
   Resume resume = Resume::kAuto;
-  std::string job_id;             ///< "slurm:cluster/123"; empty: none
+  std::string job_id;  ///< "slurm:cluster/123"; empty: none
   std::int64_t attempt_index = -1;
   std::optional<RunUid> run_uid;  ///< given by a supervisor: settles it
+  std::int64_t rank = -1;
+  std::int64_t world_size = -1;
+  WallNs now;
 };
 
 struct RunChoice {
@@ -54,12 +57,17 @@ struct RunChoice {
   bool continued = false;  ///< there are journals of it here already
 };
 
+inline constexpr std::int64_t kLatecomerNs = 600 * kNanosPerSecond;
+
 /// The run uid that a new journal gets, by the rules of `docs/runs.md`:
-/// a given uid; else `never`: a new one; else `must`: the newest run of that name, FailedPrecondition if
-/// there is none and no restarted job names it; else the uid derived from project, run name and job id;
-/// else the newest run of that name, unless it ended cleanly (EndedCleanly: an end after a notice is none);
-/// else a new one. Imported runs are never continued.
-/// Call it under a RunLock when several processes of one machine may start at once.
+/// a given uid; else `never`: a new one; else `must`: the newest run of that name,
+/// FailedPrecondition if there is none and no restarted job names it; else the uid derived from
+/// project, run name and job id; else the newest run of that name, unless it ended cleanly
+/// (EndedCleanly: an end after a notice is none) and this process is no latecomer to it; else a new
+/// one. Imported runs are never continued. A latecomer is a rank of which the run has seen fewer
+/// starts than of another rank of a world of the same size, within `kLatecomerNs` of the latest
+/// start: ranks of a short job need not all begin before the first one ends. Call it under a
+/// RunLock when several processes of one machine may start at once.
 Result<RunChoice> ChooseRun(const RunRequest& request);
 
 /// The uid of the run `run` of `project` in the job `job_id`: the same wherever it lands.

@@ -25,6 +25,7 @@ class DirectoryTest : public testing::Test {
     options.header.run = run;
     options.header.run_uid = uid;
     options.header.rank = rank;
+    options.header.world_size = 2;
     EXPECT_TRUE(MakeAndOpenDirectory(dir_.path(), {"journals", "p", MakePathComponent(run)}).ok());
     auto writer = JournalWriter::Create(RunDirectory(dir_.path(), "p", run), options);
     EXPECT_TRUE(writer.ok()) << writer.status().ToString();
@@ -100,6 +101,27 @@ TEST_F(DirectoryTest, TheLeadDecidesWhetherTheEndWasClean) {
   Write("s", a_, 10, {{RecordType::kStepStart, 3}}, 0);
   Write("s", a_, 11, {{RecordType::kJobEnd, 0}}, 1);
   EXPECT_EQ(Choose("s")->uid, a_);
+}
+
+TEST_F(DirectoryTest, ALateRankJoinsTheRunOfTheOthers) {
+  const auto choose = [this](std::int64_t rank, std::int64_t world_size, std::int64_t now_seconds) {
+    RunRequest request;
+    request.dirs = {dir_.path()};
+    request.project = "p";
+    request.run = "r";
+    request.rank = rank;
+    request.world_size = world_size;
+    request.now = WallNs{now_seconds * kNanosPerSecond};
+    return ChooseRun(request)->uid;
+  };
+  Write("r", a_, 1000, {{RecordType::kJobEnd, 0}}, 0);  // of a world of 2
+  EXPECT_EQ(choose(1, 2, 1010), a_);
+  EXPECT_NE(choose(0, 2, 1010), a_);  // has been there: a new run
+  EXPECT_NE(choose(1, 3, 1010), a_);  // another world
+  EXPECT_NE(choose(1, 2, 1700), a_);  // too late
+  EXPECT_NE(choose(-1, 2, 1010), a_);
+  Write("r", a_, 1020, {{RecordType::kJobEnd, 0}}, 1);
+  EXPECT_NE(choose(1, 2, 1030), a_);
 }
 
 TEST_F(DirectoryTest, APreemptedRunIsContinued) {

@@ -126,7 +126,8 @@ Result<Header> DecodeHeader(const std::byte* data, std::size_t size, std::string
     return Bad(path, "empty file; its writer died before it wrote the header, nothing is lost");
   }
   if (std::memcmp(data, kMagic.data(), std::min(size, kMagic.size())) != 0) {
-    return Bad(path, "not a headway journal: it does not begin with the journal signature (byte 0)");
+    return Bad(path,
+               "not a headway journal: it does not begin with the journal signature (byte 0)");
   }
   // The version comes before everything that a newer version may have changed.
   if (size >= kMinReaderAt + 4) {
@@ -140,8 +141,8 @@ Result<Header> DecodeHeader(const std::byte* data, std::size_t size, std::string
     }
   }
   if (size < kHeaderBytes) {
-    return Bad(path, "truncated header: the file ends at byte " + std::to_string(size) + " of the " +
-                         std::to_string(kHeaderBytes) + " that a header takes");
+    return Bad(path, "truncated header: the file ends at byte " + std::to_string(size) +
+                         " of the " + std::to_string(kHeaderBytes) + " that a header takes");
   }
   const auto stored = Get<std::uint32_t>(data, kCrcAt);
   if (stored != HeaderCrc(data)) {

@@ -26,9 +26,9 @@ inline constexpr std::string_view kFileSuffix = ".hwj";
 
 /// Offsets of what changes while the journal is written; not covered by the header's checksum.
 inline constexpr std::size_t kLiveOffset = 3840;
-inline constexpr std::size_t kLiveDroppedOffset = kLiveOffset;           // u64: records dropped
-inline constexpr std::size_t kLiveFirstDropOffset = kLiveOffset + 8;     // i64: MonoNs of the first
-inline constexpr std::size_t kLiveLastDropOffset = kLiveOffset + 16;     // i64: MonoNs of the last
+inline constexpr std::size_t kLiveDroppedOffset = kLiveOffset;        // u64: records dropped
+inline constexpr std::size_t kLiveFirstDropOffset = kLiveOffset + 8;  // i64: MonoNs of the first
+inline constexpr std::size_t kLiveLastDropOffset = kLiveOffset + 16;  // i64: MonoNs of the last
 
 /// Record types that exist only inside journals. Below 128 they are those of model/record.h.
 inline constexpr std::uint8_t kPayloadType = 0x80;  // 27 bytes of the payload of an earlier slot
@@ -43,7 +43,8 @@ enum class Origin : std::uint8_t {
   kImport = 2,      ///< made from foreign data; times are wall times
 };
 
-/// What the header says. Strings are UTF-8 and at most `limits::kNameBytes` long (destination: 1 KiB).
+/// What the header says. Strings are UTF-8 and at most `limits::kNameBytes` long (destination: 1
+/// KiB).
 struct Header {
   JournalUid uid;
   RunUid run_uid;
@@ -57,10 +58,10 @@ struct Header {
   std::int64_t world_size = -1;
   std::int64_t attempt_index = -1;  ///< restart count, -1: not known
   std::int64_t pid = 0;
-  std::int64_t tid = 0;              ///< thread that opened the journal
-  std::uint64_t pid_start = 0;       ///< field 22 of /proc/PID/stat: clock ticks since boot
-  std::uint64_t pid_namespace = 0;   ///< inode of /proc/PID/ns/pid
-  std::uint64_t device = 0;          ///< st_dev and st_ino of the file itself: tells copies apart
+  std::int64_t tid = 0;             ///< thread that opened the journal
+  std::uint64_t pid_start = 0;      ///< field 22 of /proc/PID/stat: clock ticks since boot
+  std::uint64_t pid_namespace = 0;  ///< inode of /proc/PID/ns/pid
+  std::uint64_t device = 0;         ///< st_dev and st_ino of the file itself: tells copies apart
   std::uint64_t inode = 0;
   BootId boot_id;
   std::string project;
@@ -86,7 +87,8 @@ Writer ToModelWriter(const Header& header);
 
 constexpr std::uint64_t SlotOffset(std::uint64_t slot) { return kHeaderBytes + slot * kSlotBytes; }
 
-/// One slot as four words. `meta` holds the checksum in its low half; `MetaHigh` makes its high half.
+/// One slot as four words. `meta` holds the checksum in its low half; `MetaHigh` makes its high
+/// half.
 struct Slot {
   std::uint64_t meta = 0;
   std::int64_t time = 0;  // MonoNs
@@ -122,7 +124,8 @@ constexpr std::uint32_t SpanEndName(std::int64_t b) {
   return static_cast<std::uint32_t>(static_cast<std::uint64_t>(b) >> 40);
 }
 
-/// Checksums of a journal start from this, so that a record of another journal is never taken for one.
+/// Checksums of a journal start from this, so that a record of another journal is never taken for
+/// one.
 inline std::uint32_t SaltOf(const JournalUid& uid) { return Crc32c(uid.bytes.data(), 16); }
 
 /// Checksum of a slot: CRC-32C of its bytes 4..31, salted with the journal and the slot's index.

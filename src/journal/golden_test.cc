@@ -66,8 +66,8 @@ void WriteGoldenRecords(JournalWriter* w) {
     const std::int64_t begin = w->Append(
         MetaHigh(RecordType::kSpanBegin, span, blocking, static_cast<std::uint16_t>(kind)), next(),
         kind == 5 ? 500 : kNoStep, name);
-    w->Append(MetaHigh(RecordType::kSpanEnd, span, blocking, static_cast<std::uint16_t>(kind)), next(),
-              kNoStep, PackSpanEnd(kind == 6 ? kNoHandle : begin, name));
+    w->Append(MetaHigh(RecordType::kSpanEnd, span, blocking, static_cast<std::uint16_t>(kind)),
+              next(), kNoStep, PackSpanEnd(kind == 6 ? kNoHandle : begin, name));
   }
   plain(RecordType::kStepStart, 0);
   plain(RecordType::kStepSoftEnd, 0);
@@ -76,7 +76,8 @@ void WriteGoldenRecords(JournalWriter* w) {
   plain(RecordType::kCapacity, 7 | std::int64_t{6} << 32, 8);
   plain(RecordType::kCheckpointSaved, 1);
   plain(RecordType::kHeartbeat, 1'767'225'650'000'000'000);
-  named(RecordType::kExclude, w->Intern("manual stop \xe2\x98\x95"), 1'767'225'600'000'000'000, kNoTime);
+  named(RecordType::kExclude, w->Intern("manual stop \xe2\x98\x95"), 1'767'225'600'000'000'000,
+        kNoTime);
   plain(RecordType::kRollback, 0);
   plain(RecordType::kQuery, 0);
   plain(RecordType::kClock, 1'767'225'660'000'000'000);

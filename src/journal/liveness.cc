@@ -68,8 +68,7 @@ std::string ReadHostName() {
 
 // Whether the process that wrote `header` still exists, seen from this process.
 Liveness ProbeProcess(const Header& header) {
-  if (header.pid <= 0 || header.pid_namespace == 0 ||
-      header.pid_namespace != ReadPidNamespace()) {
+  if (header.pid <= 0 || header.pid_namespace == 0 || header.pid_namespace != ReadPidNamespace()) {
     return Liveness::kUnknown;
   }
   const ProcessState now = ReadProcessState(header.pid);

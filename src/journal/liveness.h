@@ -7,7 +7,8 @@
 #include "journal/format.h"
 #include "model/record.h"
 
-/// Whether the process behind a journal still lives, and the facts about this machine by which one tells.
+/// Whether the process behind a journal still lives, and the facts about this machine by which one
+/// tells.
 
 namespace headway::journal {
 
@@ -25,13 +26,14 @@ ProcessFacts ReadProcessFacts();
 /// Answers for the open journal `fd` with `header`:
 /// * another machine, or an import: kUnknown;
 /// * this machine, booted since: kDead;
-/// * this boot: kDead when its lock is free or its process is gone, else kAlive. For a copy of the file the
+/// * this boot: kDead when its lock is free or its process is gone, else kAlive. For a copy of the
+/// file the
 ///   lock says nothing; then only the process counts, and kUnknown when it can't be seen from here.
 Liveness ProbeLiveness(int fd, const Header& header);
 
-/// Takes the lock by which readers tell that a writer lives: an open-file-description lock on byte 0 of the
-/// file behind `fd`. The lock ends with the last reference to that open file, so `fd` must not be mapped.
-/// False when the file system has no such locks or someone else holds it.
+/// Takes the lock by which readers tell that a writer lives: an open-file-description lock on byte
+/// 0 of the file behind `fd`. The lock ends with the last reference to that open file, so `fd` must
+/// not be mapped. False when the file system has no such locks or someone else holds it.
 bool LockJournal(int fd);
 
 }  // namespace headway::journal

@@ -96,8 +96,8 @@ TEST(LivenessTest, DiesWithItsProcess) {
   EXPECT_EQ(Read(path).records.size(), 1u);
 }
 
-// A writer whose child outlives it. `make_child` is called in the writer's process and must not return in
-// the child before `quit` is readable.
+// A writer whose child outlives it. `make_child` is called in the writer's process and must not
+// return in the child before `quit` is readable.
 void ChildOutlivesWriter(auto make_child) {
   const ScratchDir dir;
   Pipe told;
@@ -165,11 +165,23 @@ TEST(LivenessTest, HeadersOfElsewhere) {
   const BootId other = DeriveUid<BootId>("other");
   EXPECT_EQ(probe([](Header*) {}), Liveness::kAlive);
   EXPECT_EQ(probe([&](Header* h) { h->boot_id = other; }), Liveness::kDead);  // booted since
-  EXPECT_EQ(probe([&](Header* h) { h->boot_id = other; h->host = "else"; }), Liveness::kUnknown);
+  EXPECT_EQ(probe([&](Header* h) {
+              h->boot_id = other;
+              h->host = "else";
+            }),
+            Liveness::kUnknown);
   EXPECT_EQ(probe([](Header* h) { h->boot_id = {}; }), Liveness::kUnknown);
   EXPECT_EQ(probe([](Header* h) { h->origin = Origin::kImport; }), Liveness::kUnknown);
-  EXPECT_EQ(probe([](Header* h) { h->inode = 0; h->pid_namespace = 1; }), Liveness::kUnknown);
-  EXPECT_EQ(probe([](Header* h) { h->inode = 0; h->pid_start = 1; }), Liveness::kDead);  // recycled
+  EXPECT_EQ(probe([](Header* h) {
+              h->inode = 0;
+              h->pid_namespace = 1;
+            }),
+            Liveness::kUnknown);
+  EXPECT_EQ(probe([](Header* h) {
+              h->inode = 0;
+              h->pid_start = 1;
+            }),
+            Liveness::kDead);  // recycled
   EXPECT_EQ(probe([](Header* h) { h->locked = false; }), Liveness::kAlive);
   (*writer)->Finish();
   EXPECT_EQ(probe([](Header* h) { h->locked = false; }), Liveness::kAlive);  // the process is

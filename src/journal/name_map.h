@@ -9,8 +9,8 @@
 
 namespace headway::journal {
 
-/// Name -> id for writers: lookups take no lock and do not allocate; insertions are made by one thread
-/// at a time (the caller's lock). Entries live as long as the map.
+/// Name -> id for writers: lookups take no lock and do not allocate; insertions are made by one
+/// thread at a time (the caller's lock). Entries live as long as the map.
 class NameMap {
  public:
   static constexpr std::uint32_t kMissing = 0xffffffffu;
@@ -28,7 +28,8 @@ class NameMap {
     }
   }
 
-  /// One thread at a time; `name` is not in the map yet. May throw std::bad_alloc, changing nothing.
+  /// One thread at a time; `name` is not in the map yet. May throw std::bad_alloc, changing
+  /// nothing.
   void Insert(std::string_view name, std::uint32_t id) {
     auto entry = std::make_unique<Entry>(Entry{Hash(name), id, std::string(name)});
     const Table* const table = table_.load(std::memory_order_relaxed);

@@ -16,8 +16,8 @@ Placement OfType(std::uint64_t magic) {
     case EXT4_SUPER_MAGIC:
     case 0x58465342:  // XFS
     case TMPFS_MAGIC:
-    // Containers' root. Its upper layer is ext4, xfs or tmpfs; on another, fallocate(2) fails at once
-    // or holds, and the writer notices which.
+    // Containers' root. Its upper layer is ext4, xfs or tmpfs; on another, fallocate(2) fails at
+    // once or holds, and the writer notices which.
     case OVERLAYFS_SUPER_MAGIC: return Placement::kMapped;
     // Everything that may reach over a network, FUSE included (object stores, sshfs).
     case NFS_SUPER_MAGIC:

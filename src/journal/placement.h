@@ -24,9 +24,9 @@ struct Place {
 };
 
 /// `wanted` itself when it is on this machine. On a network, this user's node-local directory
-/// (`/var/tmp/headway-<uid>`, 0700), for rank 0 and un-ranked processes with `wanted` as destination: a
-/// supervisor or child copies it there. Without a usable node-local directory, `wanted` again.
-/// `node_local` replaces the default, for tests.
+/// (`/var/tmp/headway-<uid>`, 0700), for rank 0 and un-ranked processes with `wanted` as
+/// destination: a supervisor or child copies it there. Without a usable node-local directory,
+/// `wanted` again. `node_local` replaces the default, for tests.
 Place ChoosePlace(const std::string& wanted, std::int64_t rank,
                   const std::string& node_local = std::string());
 

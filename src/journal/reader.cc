@@ -15,13 +15,13 @@ constexpr std::uint64_t kBufferSlots = 2048;  // 64 KiB: stays in a core's cache
 
 // How the words of a valid slot become a Record.
 enum class Shape : std::uint8_t {
-  kUnknown,    // skipped and counted
-  kPlain,      // type, thread, time, a, b
-  kSpanBegin,  // + kind, blocking; b is the name
-  kSpanEnd,    // + kind, blocking; b is begin and name
-  kNamed,      // name in place of kind, blocking, thread
+  kUnknown,      // skipped and counted
+  kPlain,        // type, thread, time, a, b
+  kSpanBegin,    // + kind, blocking; b is the name
+  kSpanEnd,      // + kind, blocking; b is begin and name
+  kNamed,        // name in place of kind, blocking, thread
   kPayloadHead,  // likewise; a is the payload's size, b its checksum
-  kDropped,    // b is a time
+  kDropped,      // b is a time
   kNameDefinition,
   kPayloadPart,
 };
@@ -92,19 +92,19 @@ struct JournalReader::Impl {
   Liveness liveness = Liveness::kUnknown;
 
   std::uint64_t file_bytes = 0;
-  std::uint64_t end = 0;        // slots that the file has in full
-  std::uint64_t position = 0;   // next slot to look at
-  std::uint64_t last_valid = 0; // one more than the last valid slot
-  bool blocked = false;         // stopped at a hole of a living writer
+  std::uint64_t end = 0;         // slots that the file has in full
+  std::uint64_t position = 0;    // next slot to look at
+  std::uint64_t last_valid = 0;  // one more than the last valid slot
+  bool blocked = false;          // stopped at a hole of a living writer
 
   std::vector<Slot> buffer;
   std::uint64_t buffer_begin = 0;
   std::uint64_t buffer_end = 0;
 
-  std::vector<Gap> gaps;        // in file order
+  std::vector<Gap> gaps;              // in file order
   std::vector<std::uint64_t> filled;  // slots in gaps that a Refresh found filled
-  std::vector<NameId> names;    // by the journal's own id
-  ReadSummary sums;             // findings and counts of gaps are made on demand
+  std::vector<NameId> names;          // by the journal's own id
+  ReadSummary sums;                   // findings and counts of gaps are made on demand
 
   bool MayStillWrite() const { return liveness == Liveness::kAlive; }
 
@@ -141,7 +141,8 @@ struct JournalReader::Impl {
   }
 
   NameId NameOf(std::uint32_t id) {
-    if (id < names.size()) [[likely]] return names[id];
+    if (id < names.size()) [[likely]]
+      return names[id];
     ++sums.unknown_names;
     return 0;
   }
@@ -152,12 +153,13 @@ struct JournalReader::Impl {
   void ListGap(Gap gap, ReadSummary* summary) const;
 };
 
-Result<std::string> JournalReader::Impl::ReadPayload(std::uint64_t head_index, const Slot& head) const {
+Result<std::string> JournalReader::Impl::ReadPayload(std::uint64_t head_index,
+                                                     const Slot& head) const {
   const auto size = static_cast<std::uint64_t>(head.a);
   const std::uint64_t count = PayloadSlots(size);
   const auto broken = [this](std::uint64_t index, const char* what) {
-    return Status(Code::kDataLoss, path + ": " + what + " at byte " +
-                                       std::to_string(SlotOffset(index)));
+    return Status(Code::kDataLoss,
+                  path + ": " + what + " at byte " + std::to_string(SlotOffset(index)));
   };
   if (size > limits::kPayloadBytes) return broken(head_index, "impossible size of a payload");
   std::string payload;
@@ -342,8 +344,7 @@ Status JournalReader::Seek(std::uint64_t seq) {
       if (index >= in.buffer_end) break;
     }
     const Slot& slot = in.buffer[index - in.buffer_begin];
-    if (static_cast<std::uint8_t>(slot.meta >> 32) == kNameType &&
-        IsValid(slot, in.salt, index)) {
+    if (static_cast<std::uint8_t>(slot.meta >> 32) == kNameType && IsValid(slot, in.salt, index)) {
       in.DefineName(index, Slot(slot));
     }
   }
@@ -424,8 +425,7 @@ Result<std::string> JournalReader::Payload(std::uint64_t seq) {
                   in.path + ": damaged record at byte " + std::to_string(SlotOffset(seq)));
   }
   if (kShapes[static_cast<std::uint8_t>(slot.meta >> 32)] != Shape::kPayloadHead) {
-    return Status(Code::kNotFound,
-                  in.path + ": record " + std::to_string(seq) + " has no payload");
+    return Status(Code::kNotFound, in.path + ": record " + std::to_string(seq) + " has no payload");
   }
   return in.ReadPayload(seq, slot);
 }
@@ -479,8 +479,7 @@ Result<ReadSummary> ReadAll(const std::string& path, const ReaderOptions& option
   std::size_t size = records->size();
   while (true) {
     records->resize(size + kBufferSlots);
-    const Result<std::size_t> got =
-        reader->Next(std::span(records->data() + size, kBufferSlots));
+    const Result<std::size_t> got = reader->Next(std::span(records->data() + size, kBufferSlots));
     if (!got.ok()) {
       records->resize(size);
       return got.status();
@@ -512,8 +511,8 @@ Result<bool> EndedCleanly(const std::string& path) {
   std::uint64_t end = *size <= kHeaderBytes ? 0 : (*size - kHeaderBytes) / kSlotBytes;
   while (end > 0 && seen < kLookBack) {
     const std::uint64_t begin = end > kBufferSlots ? end - kBufferSlots : 0;
-    const Result<std::size_t> got = ReadAt(fd->get(), buffer.data(), (end - begin) * kSlotBytes,
-                                           SlotOffset(begin), path);
+    const Result<std::size_t> got =
+        ReadAt(fd->get(), buffer.data(), (end - begin) * kSlotBytes, SlotOffset(begin), path);
     if (!got.ok()) return got.status();
     for (std::uint64_t i = *got / kSlotBytes; i > 0; --i) {
       const Slot& slot = buffer[i - 1];

@@ -15,9 +15,9 @@
 
 /// JournalReader: yields the records of one journal, also while it is being written.
 ///
-/// It only reads: never writes, truncates, locks or maps the file, so a reader can harm nobody and a file
-/// that shrinks under it is an error, not a signal. One thread at a time.
-/// Cost: about 5 ns a record; memory is one buffer of 64 KiB plus the names.
+/// It only reads: never writes, truncates, locks or maps the file, so a reader can harm nobody and
+/// a file that shrinks under it is an error, not a signal. One thread at a time. Cost: about 5 ns a
+/// record; memory is one buffer of 64 KiB plus the names.
 
 namespace headway::journal {
 
@@ -35,11 +35,12 @@ struct Finding {
   std::uint64_t slots = 0;   ///< how many slots from there
 };
 
-/// What a reader has seen so far. Findings follow the file's order, at most `limits::kJournalFindings`.
+/// What a reader has seen so far. Findings follow the file's order, at most
+/// `limits::kJournalFindings`.
 struct ReadSummary {
-  std::uint64_t records = 0;        ///< handed out
-  std::uint64_t end_seq = 0;        ///< one more than the last valid slot's index
-  std::uint64_t dropped = 0;        ///< records that the writer could not keep
+  std::uint64_t records = 0;             ///< handed out
+  std::uint64_t end_seq = 0;             ///< one more than the last valid slot's index
+  std::uint64_t dropped = 0;             ///< records that the writer could not keep
   std::int64_t first_drop_ns = kNoTime;  ///< wall time
   std::int64_t last_drop_ns = kNoTime;
   std::uint64_t unknown_types = 0;  ///< valid records of a kind this reader does not know: skipped
@@ -58,8 +59,9 @@ struct ReaderOptions {
   NameTable* names = nullptr;
   /// Copied into every record.
   WriterId writer = 0;
-  /// Stop before a hole of a living writer instead of going on behind it: the records handed out are then
-  /// contiguous, as shipping needs. Without it the hole's record is handed out once it is there.
+  /// Stop before a hole of a living writer instead of going on behind it: the records handed out
+  /// are then contiguous, as shipping needs. Without it the hole's record is handed out once it is
+  /// there.
   bool stop_at_holes = false;
 };
 
@@ -76,19 +78,20 @@ class JournalReader {
   /// As found by Open or the last Refresh.
   Liveness liveness() const;
 
-  /// Fills `out` with the next records in file order and returns how many. 0: the end as of Open or the
-  /// last Refresh. Errors of the file system only; damage is skipped and told by `summary()`.
+  /// Fills `out` with the next records in file order and returns how many. 0: the end as of Open or
+  /// the last Refresh. Errors of the file system only; damage is skipped and told by `summary()`.
   Result<std::size_t> Next(std::span<Record> out);
 
-  /// Looks at the file again: what was appended since, whether the writer still lives, and whether holes
-  /// have been filled. Next then goes on.
+  /// Looks at the file again: what was appended since, whether the writer still lives, and whether
+  /// holes have been filled. Next then goes on.
   Status Refresh();
 
-  /// Goes to the slot of `seq`, as the first one that Next looks at. Names defined before are read too.
+  /// Goes to the slot of `seq`, as the first one that Next looks at. Names defined before are read
+  /// too.
   Status Seek(std::uint64_t seq);
 
-  /// The payload of the record `seq` (kConfig, kStderrTail). NotFound: no such record or no payload;
-  /// DataLoss: damaged, with its offset.
+  /// The payload of the record `seq` (kConfig, kStderrTail). NotFound: no such record or no
+  /// payload; DataLoss: damaged, with its offset.
   Result<std::string> Payload(std::uint64_t seq);
 
   /// Complete once Next has returned 0.
@@ -104,8 +107,9 @@ class JournalReader {
 Result<ReadSummary> ReadAll(const std::string& path, const ReaderOptions& options,
                             std::vector<Record>* records);
 
-/// Whether the journal's job ended cleanly: its last job end or exit says so, and no notice (SIGTERM, a
-/// preemption) came shortly before. False without an end. Reads the last part of the file only.
+/// Whether the journal's job ended cleanly: its last job end or exit says so, and no notice
+/// (SIGTERM, a preemption) came shortly before. False without an end. Reads the last part of the
+/// file only.
 Result<bool> EndedCleanly(const std::string& path);
 
 }  // namespace headway::journal

@@ -39,31 +39,70 @@ TEST(ReaderTest, EachKindOfDamageHasItsOwnAnswer) {
     std::uint64_t offset;
     std::uint64_t slots;
   } kCases[] = {
-      {"bit flip in the middle", with([](std::string* b) { (*b)[SlotOffset(2) + 20] ^= 4; }),
-       {0, 1, 3, 4}, FindingKind::kCorrupt, SlotOffset(2), 1},
-      {"bit flip in a checksum", with([](std::string* b) { (*b)[SlotOffset(0)] ^= 1; }),
-       {1, 2, 3, 4}, FindingKind::kCorrupt, SlotOffset(0), 1},
+      {"bit flip in the middle",
+       with([](std::string* b) { (*b)[SlotOffset(2) + 20] ^= 4; }),
+       {0, 1, 3, 4},
+       FindingKind::kCorrupt,
+       SlotOffset(2),
+       1},
+      {"bit flip in a checksum",
+       with([](std::string* b) { (*b)[SlotOffset(0)] ^= 1; }),
+       {1, 2, 3, 4},
+       FindingKind::kCorrupt,
+       SlotOffset(0),
+       1},
       {"two neighbours damaged",
-       with([](std::string* b) { (*b)[SlotOffset(1) + 9] ^= 1; (*b)[SlotOffset(2) + 9] ^= 1; }),
-       {0, 3, 4}, FindingKind::kCorrupt, SlotOffset(1), 2},
+       with([](std::string* b) {
+         (*b)[SlotOffset(1) + 9] ^= 1;
+         (*b)[SlotOffset(2) + 9] ^= 1;
+       }),
+       {0, 3, 4},
+       FindingKind::kCorrupt,
+       SlotOffset(1),
+       2},
       {"records swapped",
        with([](std::string* b) {
          const std::string one = b->substr(SlotOffset(1), 32);
          b->replace(SlotOffset(1), 32, b->substr(SlotOffset(2), 32));
          b->replace(SlotOffset(2), 32, one);
        }),
-       {0, 3, 4}, FindingKind::kCorrupt, SlotOffset(1), 2},
-      {"hole", with([](std::string* b) { b->replace(SlotOffset(2), 32, 32, '\0'); }),
-       {0, 1, 3, 4}, FindingKind::kTombstone, SlotOffset(2), 1},
-      {"hole with its fields written", with([](std::string* b) { b->replace(SlotOffset(2), 8, 8, '\0'); }),
-       {0, 1, 3, 4}, FindingKind::kTombstone, SlotOffset(2), 1},
-      {"torn by a cut file", with([](std::string* b) { b->resize(SlotOffset(4) + 16); }),
-       {0, 1, 2, 3}, FindingKind::kTornTail, SlotOffset(4), 1},
+       {0, 3, 4},
+       FindingKind::kCorrupt,
+       SlotOffset(1),
+       2},
+      {"hole",
+       with([](std::string* b) { b->replace(SlotOffset(2), 32, 32, '\0'); }),
+       {0, 1, 3, 4},
+       FindingKind::kTombstone,
+       SlotOffset(2),
+       1},
+      {"hole with its fields written",
+       with([](std::string* b) { b->replace(SlotOffset(2), 8, 8, '\0'); }),
+       {0, 1, 3, 4},
+       FindingKind::kTombstone,
+       SlotOffset(2),
+       1},
+      {"torn by a cut file",
+       with([](std::string* b) { b->resize(SlotOffset(4) + 16); }),
+       {0, 1, 2, 3},
+       FindingKind::kTornTail,
+       SlotOffset(4),
+       1},
       {"torn within reserved space",
-       with([](std::string* b) { b->replace(SlotOffset(4), 16, 16, '\0'); b->append(4096, '\0'); }),
-       {0, 1, 2, 3}, FindingKind::kTornTail, SlotOffset(4), 1},
-      {"last record damaged", with([](std::string* b) { (*b)[SlotOffset(4) + 8] ^= 1; }),
-       {0, 1, 2, 3}, FindingKind::kTornTail, SlotOffset(4), 1},
+       with([](std::string* b) {
+         b->replace(SlotOffset(4), 16, 16, '\0');
+         b->append(4096, '\0');
+       }),
+       {0, 1, 2, 3},
+       FindingKind::kTornTail,
+       SlotOffset(4),
+       1},
+      {"last record damaged",
+       with([](std::string* b) { (*b)[SlotOffset(4) + 8] ^= 1; }),
+       {0, 1, 2, 3},
+       FindingKind::kTornTail,
+       SlotOffset(4),
+       1},
   };
   for (const auto& c : kCases) {
     const std::string path = dir.path() + "/case.hwj";
@@ -122,7 +161,8 @@ TEST(ReaderTest, EverySingleBitFlipIsFound) {
   const std::string path = dir.path() + "/case.hwj";
   for (std::size_t bit = 0; bit < 3 * 32 * 8; ++bit) {
     std::string bytes = good;
-    bytes[kHeaderBytes + bit / 8] = static_cast<char>(bytes[kHeaderBytes + bit / 8] ^ (1 << (bit % 8)));
+    bytes[kHeaderBytes + bit / 8] =
+        static_cast<char>(bytes[kHeaderBytes + bit / 8] ^ (1 << (bit % 8)));
     WriteBytes(path, bytes);
     const ReadResult read = Read(path);
     ASSERT_EQ(read.records.size(), 3u) << "bit " << bit;
@@ -149,11 +189,12 @@ TEST(ReaderTest, UnknownRecordsAreSkippedAndCounted) {
   auto writer = JournalWriter::Create(dir.path(), {});
   ASSERT_TRUE(writer.ok());
   (*writer)->Append(kStep, MonoNs{1}, 1, 0);
-  (*writer)->Append(0x7f, MonoNs{2}, 2, 0);                                    // a later release's
+  (*writer)->Append(0x7f, MonoNs{2}, 2, 0);  // a later release's
   (*writer)->Append(MetaHigh(RecordType::kSpanBegin, static_cast<SpanKind>(31), Blocking::kNo, 0),
                     MonoNs{3}, 3, 0);
-  (*writer)->Append(MetaHigh(RecordType::kSpanBegin, SpanKind::kCustom, Blocking::kNo, 0), MonoNs{4}, 4,
-                    77);                                                       // undefined name
+  (*writer)->Append(MetaHigh(RecordType::kSpanBegin, SpanKind::kCustom, Blocking::kNo, 0),
+                    MonoNs{4}, 4,
+                    77);  // undefined name
   (*writer)->Finish();
   const ReadResult read = Read((*writer)->path());
   EXPECT_EQ(Steps(read.records), (std::vector<std::int64_t>{1, 4}));

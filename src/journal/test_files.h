@@ -48,8 +48,8 @@ inline void WriteBytes(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
 }
 
-/// A finished journal of `steps` step starts, one a second, in `dir`; its path. It says that it was imported,
-/// so that a copy of it does not seem to be written still by the test's own process.
+/// A finished journal of `steps` step starts, one a second, in `dir`; its path. It says that it was
+/// imported, so that a copy of it does not seem to be written still by the test's own process.
 inline std::string WriteSteps(const std::string& dir, int steps) {
   FakeClock clock;
   WriterOptions options;

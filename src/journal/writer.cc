@@ -25,8 +25,8 @@ constexpr std::uint64_t kFirstChunkBytes = 256 << 10;
 constexpr std::uint64_t kLastChunkBytes = 16 << 20;
 constexpr std::uint64_t kSliceBytes = 128 << 10;  // faulted in at a time
 constexpr std::uint64_t kSliceSlots = kSliceBytes / kSlotBytes;
-constexpr std::uint64_t kEssentialSlots = 16;     // kept back for essential records
-constexpr std::uint64_t kMaintainBytes = 1 << 20; // Maintain keeps so much ready
+constexpr std::uint64_t kEssentialSlots = 16;       // kept back for essential records
+constexpr std::uint64_t kMaintainBytes = 1 << 20;   // Maintain keeps so much ready
 constexpr std::uint64_t kResidentBytes = 32 << 20;  // older parts leave this process's page tables
 constexpr std::uint64_t kClosed = std::uint64_t{1} << 62;
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
@@ -72,9 +72,8 @@ Slot MakePayloadSlot(std::uint32_t salt, std::uint64_t index, std::string_view p
 
 Slot MakeSlot(std::uint32_t salt, std::uint64_t index, std::uint32_t meta_high, std::int64_t time,
               std::int64_t a, std::int64_t b) {
-  const std::uint32_t crc =
-      SlotCrc(salt, index, meta_high, static_cast<std::uint64_t>(time),
-              static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b));
+  const std::uint32_t crc = SlotCrc(salt, index, meta_high, static_cast<std::uint64_t>(time),
+                                    static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b));
   return {std::uint64_t{meta_high} << 32 | crc, time, a, b};
 }
 
@@ -97,7 +96,8 @@ std::string FileName(const Header& header, WallNs now) {
 }  // namespace
 
 struct JournalWriter::Impl {
-  // Identity of the file: user code that closes all descriptors must not make us write to another file.
+  // Identity of the file: user code that closes all descriptors must not make us write to another
+  // file.
   bool IsOurs(int candidate) const {
     struct stat info;
     return candidate >= 0 && ::fstat(candidate, &info) == 0 &&
@@ -124,23 +124,24 @@ struct JournalWriter::Impl {
   std::int64_t retry_ns = 0;
   std::function<int(int, std::uint64_t, std::uint64_t)> reserve;
 
-  std::byte* base = nullptr;           // address space for the whole file, mapped as it grows
-  std::uint64_t space_bytes = 0;       // size of that address space
-  std::uint64_t reserved_bytes = 0;    // file space reserved and mapped
-  std::uint64_t ready_bytes = 0;       // of it, faulted in
-  std::uint64_t released_bytes = 0;    // of it, given back to the kernel's page cache
+  std::byte* base = nullptr;         // address space for the whole file, mapped as it grows
+  std::uint64_t space_bytes = 0;     // size of that address space
+  std::uint64_t reserved_bytes = 0;  // file space reserved and mapped
+  std::uint64_t ready_bytes = 0;     // of it, faulted in
+  std::uint64_t released_bytes = 0;  // of it, given back to the kernel's page cache
   std::uint64_t chunk_bytes = kFirstChunkBytes;
   std::atomic<bool> finished{false};
   std::atomic<std::int64_t> retry_at{kNoTime};  // MonoNs before which no space is asked for again
 
-  std::atomic<std::uint64_t> pending_drops{0};  // not told by a kDropped record yet
-  std::atomic<std::int64_t> pending_since{0};   // MonoNs of the first of them
+  std::atomic<std::uint64_t> pending_drops{0};         // not told by a kDropped record yet
+  std::atomic<std::int64_t> pending_since{0};          // MonoNs of the first of them
   std::atomic<std::uint64_t>* live_dropped = nullptr;  // in the mapped header
 
   NameMap names;
   std::uint32_t next_name = 1;
 
-  // Whether it is time to ask for space (again). By the clock, not by the records: importers stamp those.
+  // Whether it is time to ask for space (again). By the clock, not by the records: importers stamp
+  // those.
   bool MayAsk(const JournalWriter* writer) const noexcept {
     const std::int64_t at = retry_at.load(std::memory_order_relaxed);
     return at == kNoTime || writer->Now().ns >= at;
@@ -155,10 +156,10 @@ struct JournalWriter::Impl {
   void TellDrops(JournalWriter* writer) noexcept;
   std::int64_t WriteSlots(JournalWriter* writer, const Slot* slots, std::uint64_t count,
                           std::uint64_t index, MonoNs time) noexcept;
-  std::int64_t AppendByWrite(JournalWriter* writer, std::uint32_t meta_high, MonoNs time, std::int64_t a,
-                             std::int64_t b) noexcept;
-  std::int64_t AppendChain(JournalWriter* writer, std::uint8_t type, std::uint32_t name, MonoNs time,
-                           std::string_view payload) noexcept;
+  std::int64_t AppendByWrite(JournalWriter* writer, std::uint32_t meta_high, MonoNs time,
+                             std::int64_t a, std::int64_t b) noexcept;
+  std::int64_t AppendChain(JournalWriter* writer, std::uint8_t type, std::uint32_t name,
+                           MonoNs time, std::string_view payload) noexcept;
 };
 
 // Reserves and maps at least up to `bytes`. 0 or an errno value. Under the mutex.
@@ -170,8 +171,8 @@ int JournalWriter::Impl::ReserveTo(const std::string& path, std::uint64_t bytes)
     fd = again;  // the old number belongs to someone else: not ours to close
   }
   while (reserved_bytes < bytes) {
-    std::uint64_t size = std::min({chunk_bytes, space_bytes - reserved_bytes,
-                                   max_bytes - reserved_bytes});
+    std::uint64_t size =
+        std::min({chunk_bytes, space_bytes - reserved_bytes, max_bytes - reserved_bytes});
     int error = 0;
     // A nearly full disk may still hold a smaller piece.
     while ((error = reserve(fd, reserved_bytes, size)) != 0) {
@@ -215,7 +216,8 @@ int JournalWriter::Impl::ReadyTo(HotState* hot, const std::string& path, std::ui
 }
 
 // Any thread, also a signal handler.
-void JournalWriter::Impl::CountDrop(JournalWriter* writer, std::uint64_t count, MonoNs time) noexcept {
+void JournalWriter::Impl::CountDrop(JournalWriter* writer, std::uint64_t count,
+                                    MonoNs time) noexcept {
   const std::uint64_t before = writer->dropped_.fetch_add(count, std::memory_order_relaxed);
   if (pending_drops.fetch_add(count, std::memory_order_relaxed) == 0) {
     pending_since.store(time.ns, std::memory_order_relaxed);
@@ -254,8 +256,9 @@ void JournalWriter::Impl::TellDrops(JournalWriter* writer) noexcept {
 }
 
 // Writes `count` slots at `index`; returns `index` or kNotKept. Any thread, also a signal handler.
-std::int64_t JournalWriter::Impl::WriteSlots(JournalWriter* writer, const Slot* slots, std::uint64_t count,
-                                      std::uint64_t index, MonoNs time) noexcept {
+std::int64_t JournalWriter::Impl::WriteSlots(JournalWriter* writer, const Slot* slots,
+                                             std::uint64_t count, std::uint64_t index,
+                                             MonoNs time) noexcept {
   const auto* data = reinterpret_cast<const char*>(slots);
   std::uint64_t left = count * kSlotBytes;
   std::uint64_t offset = SlotOffset(index);
@@ -280,8 +283,9 @@ std::int64_t JournalWriter::Impl::WriteSlots(JournalWriter* writer, const Slot* 
   return kNotKept;
 }
 
-std::int64_t JournalWriter::Impl::AppendByWrite(JournalWriter* writer, std::uint32_t meta_high, MonoNs time,
-                                         std::int64_t a, std::int64_t b) noexcept {
+std::int64_t JournalWriter::Impl::AppendByWrite(JournalWriter* writer, std::uint32_t meta_high,
+                                                MonoNs time, std::int64_t a,
+                                                std::int64_t b) noexcept {
   if (!MayAsk(writer)) {
     CountDrop(writer, 1, time);
     return kNotKept;
@@ -297,9 +301,11 @@ std::int64_t JournalWriter::Impl::AppendByWrite(JournalWriter* writer, std::uint
   return seq;
 }
 
-// Head and payload in neighbouring slots; the head is published last, so that it vouches for the rest.
-std::int64_t JournalWriter::Impl::AppendChain(JournalWriter* writer, std::uint8_t type, std::uint32_t name,
-                                       MonoNs time, std::string_view payload) noexcept {
+// Head and payload in neighbouring slots; the head is published last, so that it vouches for the
+// rest.
+std::int64_t JournalWriter::Impl::AppendChain(JournalWriter* writer, std::uint8_t type,
+                                              std::uint32_t name, MonoNs time,
+                                              std::string_view payload) noexcept {
   HotState* const hot = writer->hot_;
   const std::uint64_t count = 1 + PayloadSlots(payload.size());
   const std::uint32_t high = NamedMetaHigh(type, name);
@@ -364,7 +370,7 @@ std::int64_t JournalWriter::Impl::AppendChain(JournalWriter* writer, std::uint8_
 JournalWriter::JournalWriter() : impl_(std::make_unique<Impl>()) {}
 
 Result<std::unique_ptr<JournalWriter>> JournalWriter::Create(const std::string& directory,
-                                               const WriterOptions& options) {
+                                                             const WriterOptions& options) {
   std::unique_ptr<JournalWriter> writer(new JournalWriter());
   Impl& impl = *writer->impl_;
   writer->clock_ = options.clock;
@@ -390,9 +396,9 @@ Result<std::unique_ptr<JournalWriter>> JournalWriter::Create(const std::string& 
   header.boot_id = facts.boot_id;
   if (header.host.empty()) header.host = facts.host;
   if (header.origin != Origin::kImport) header.anchor = TakeAnchor(clock);
-  header.mapped = options.mode == WriterOptions::Mode::kMapped ||
-                  (options.mode == WriterOptions::Mode::kAuto &&
-                   ExaminePlace(directory) == Placement::kMapped);
+  header.mapped =
+      options.mode == WriterOptions::Mode::kMapped ||
+      (options.mode == WriterOptions::Mode::kAuto && ExaminePlace(directory) == Placement::kMapped);
 
   writer->path_ = JoinPath(directory, FileName(header, clock.Wall()));
   const std::string temporary = JoinPath(directory, "." + ToHex(header.uid) + ".tmp");
@@ -478,17 +484,17 @@ std::uint64_t JournalWriter::next_seq() const noexcept {
 }
 
 std::int64_t JournalWriter::AppendSlow(std::uint32_t meta_high, MonoNs time, std::int64_t a,
-                                std::int64_t b) noexcept {
+                                       std::int64_t b) noexcept {
   HotState* const hot = hot_;
   if (!owned() || impl_->finished.load(std::memory_order_relaxed)) return kNotKept;
   if (!header_.mapped) return impl_->AppendByWrite(this, meta_high, time, a, b);
-  // Others may use up new space before this thread claims its slot; a few tries, for calls are bounded.
+  // Others may use up new space before this thread claims its slot; a few tries, for calls are
+  // bounded.
   for (int tries = 0; tries < 16; ++tries) {
     {
       const std::lock_guard lock(impl_->mutex);
       if (impl_->finished.load(std::memory_order_relaxed)) return kNotKept;
-      if (hot->next.load(std::memory_order_relaxed) >=
-          hot->limit.load(std::memory_order_relaxed)) {
+      if (hot->next.load(std::memory_order_relaxed) >= hot->limit.load(std::memory_order_relaxed)) {
         if (!impl_->MayAsk(this)) break;
         if (impl_->ReadyTo(hot, path_, impl_->ready_bytes + 2 * kSliceBytes) != 0) {
           impl_->AskLater(this);
@@ -510,7 +516,7 @@ std::int64_t JournalWriter::AppendSlow(std::uint32_t meta_high, MonoNs time, std
 }
 
 std::int64_t JournalWriter::AppendEssential(std::uint32_t meta_high, MonoNs time, std::int64_t a,
-                                     std::int64_t b) noexcept {
+                                            std::int64_t b) noexcept {
   HotState* const hot = hot_;
   if (!owned() || impl_->finished.load(std::memory_order_relaxed)) return kNotKept;
   if (!header_.mapped) return impl_->AppendByWrite(this, meta_high, time, a, b);
@@ -610,7 +616,7 @@ std::uint32_t JournalWriter::Intern(std::string_view name) noexcept {
 }
 
 std::int64_t JournalWriter::AppendPayload(RecordType type, std::uint32_t name, MonoNs time,
-                                   std::string_view payload) noexcept {
+                                          std::string_view payload) noexcept {
   if (!owned()) return kNotKept;
   if (payload.size() > limits::kPayloadBytes) {
     impl_->CountDrop(this, 1, time);

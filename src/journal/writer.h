@@ -15,17 +15,17 @@
 
 /// JournalWriter: appends records to one journal file of this process.
 ///
-/// What it is: a lock-free appender over a shared file mapping. A record whose call has returned survives
-/// the death of the process by any signal; surviving a power loss takes Sync() by somebody.
-/// What it is not: a buffer. There is nothing to flush.
+/// What it is: a lock-free appender over a shared file mapping. A record whose call has returned
+/// survives the death of the process by any signal; surviving a power loss takes Sync() by
+/// somebody. What it is not: a buffer. There is nothing to flush.
 ///
-/// Threads: every function may be called from any thread, except the destructor, which must be the last
-/// call. `AppendEssential` may also be called from a signal handler. After fork() the child's calls do
-/// nothing, and cost no system call to find that out.
-/// Cost: Append is a clock reading by the caller plus about 10 ns; no allocation, no system call but for
-/// one `madvise` in 4096 records and a `fallocate` in 8192 to 524288 (both ahead of use; see Maintain).
-/// Space: when it can't be had, records are dropped and counted; the next record that fits is preceded by
-/// a kDropped record. Never SIGBUS: space is reserved before it is mapped.
+/// Threads: every function may be called from any thread, except the destructor, which must be the
+/// last call. `AppendEssential` may also be called from a signal handler. After fork() the child's
+/// calls do nothing, and cost no system call to find that out. Cost: Append is a clock reading by
+/// the caller plus about 10 ns; no allocation, no system call but for one `madvise` in 4096 records
+/// and a `fallocate` in 8192 to 524288 (both ahead of use; see Maintain). Space: when it can't be
+/// had, records are dropped and counted; the next record that fits is preceded by a kDropped
+/// record. Never SIGBUS: space is reserved before it is mapped.
 
 namespace headway::journal {
 
@@ -33,16 +33,16 @@ namespace headway::journal {
 inline constexpr std::int64_t kNotKept = -1;
 
 struct WriterOptions {
-  /// Facts about the run. `uid` (random), host, pid, boot and file facts and, unless origin is kImport,
-  /// the anchor are filled in by Create.
+  /// Facts about the run. `uid` (random), host, pid, boot and file facts and, unless origin is
+  /// kImport, the anchor are filled in by Create.
   Header header;
   /// Null: the system's. Must outlive the writer.
   const Clock* clock = nullptr;
 
   enum class Mode {
-    kAuto,    ///< mapped when the file system is known to honour it, else write calls
+    kAuto,  ///< mapped when the file system is known to honour it, else write calls
     kMapped,
-    kWrite,   ///< a write call for each record
+    kWrite,  ///< a write call for each record
   };
   Mode mode = Mode::kAuto;
 
@@ -59,25 +59,26 @@ struct WriterOptions {
 class JournalWriter {
  public:
   /// Creates a journal in `directory`, which must exist. The file appears under its final name
-  /// (`<time>-r<rank>-<uid>.hwj`) with a complete header. ResourceExhausted: no space even for the first
-  /// records; else as the file system says.
+  /// (`<time>-r<rank>-<uid>.hwj`) with a complete header. ResourceExhausted: no space even for the
+  /// first records; else as the file system says.
   static Result<std::unique_ptr<JournalWriter>> Create(const std::string& directory,
-                                                const WriterOptions& options);
+                                                       const WriterOptions& options);
   ~JournalWriter();
   JournalWriter(const JournalWriter&) = delete;
   JournalWriter& operator=(const JournalWriter&) = delete;
 
   /// The time to stamp a record with.
   MonoNs Now() const noexcept {
-    if (clock_ == nullptr) [[likely]] return SystemClock::MonoNow();
+    if (clock_ == nullptr) [[likely]]
+      return SystemClock::MonoNow();
     return clock_->Mono();
   }
   MonoNs ToMono(WallNs wall) const noexcept {
     return header_.anchor.mono + (wall - header_.anchor.wall);
   }
 
-  /// Appends one record as it stands in the file (see format.h for `meta_high`). Returns its seq, or
-  /// kNotKept when there was no space, the journal is finished or this is a forked child.
+  /// Appends one record as it stands in the file (see format.h for `meta_high`). Returns its seq,
+  /// or kNotKept when there was no space, the journal is finished or this is a forked child.
   std::int64_t Append(std::uint32_t meta_high, MonoNs time, std::int64_t a,
                       std::int64_t b) noexcept {
     HotState* const hot = hot_;
@@ -88,36 +89,40 @@ class JournalWriter {
       }
     } while (!hot->next.compare_exchange_weak(index, index + 1, std::memory_order_relaxed));
     Publish(hot, index, meta_high, time.ns, a, b);
-    if (index >= hot->grow_at.load(std::memory_order_relaxed)) [[unlikely]] GrowAhead();
+    if (index >= hot->grow_at.load(std::memory_order_relaxed)) [[unlikely]]
+      GrowAhead();
     return static_cast<std::int64_t>(index);
   }
 
-  /// Like Append for the few records that must be kept even when space has run out (job end, notice,
-  /// dropped): uses a small reserve, takes no lock, and may be called from a signal handler.
+  /// Like Append for the few records that must be kept even when space has run out (job end,
+  /// notice, dropped): uses a small reserve, takes no lock, and may be called from a signal
+  /// handler.
   std::int64_t AppendEssential(std::uint32_t meta_high, MonoNs time, std::int64_t a,
                                std::int64_t b) noexcept;
 
-  /// Appends `record` with `name`, for importers and servers: `time_ns` is wall time, `b` of a span end is
-  /// the seq that this writer returned for its begin. `seq`, `writer` and `Record::name` are ignored. Of a
-  /// type only the fields that model/record.h gives it are kept. Payload types are refused (kNotKept).
+  /// Appends `record` with `name`, for importers and servers: `time_ns` is wall time, `b` of a span
+  /// end is the seq that this writer returned for its begin. `seq`, `writer` and `Record::name` are
+  /// ignored. Of a type only the fields that model/record.h gives it are kept. Payload types are
+  /// refused (kNotKept).
   std::int64_t AppendRecord(const Record& record, std::string_view name) noexcept;
 
-  /// Appends a record with a payload (kConfig, kStderrTail): all of it or nothing. Allocates nothing, but
-  /// may reserve space at once. kNotKept above `limits::kPayloadBytes` (counted as one dropped record).
+  /// Appends a record with a payload (kConfig, kStderrTail): all of it or nothing. Allocates
+  /// nothing, but may reserve space at once. kNotKept above `limits::kPayloadBytes` (counted as one
+  /// dropped record).
   std::int64_t AppendPayload(RecordType type, std::uint32_t name, MonoNs time,
                              std::string_view payload) noexcept;
 
-  /// The id of `name` in this journal, defining it on first use. Lock-free when it is known; the first use
-  /// takes a lock and allocates. 0, the empty name, when it can't be defined. Names above
+  /// The id of `name` in this journal, defining it on first use. Lock-free when it is known; the
+  /// first use takes a lock and allocates. 0, the empty name, when it can't be defined. Names above
   /// `limits::kNameBytes` are cut.
   std::uint32_t Intern(std::string_view name) noexcept;
 
-  /// Reserves and faults in space ahead of use. Called each second by whoever has a thread to spare, so
-  /// that recording threads at ordinary rates never have to do it themselves.
+  /// Reserves and faults in space ahead of use. Called each second by whoever has a thread to
+  /// spare, so that recording threads at ordinary rates never have to do it themselves.
   void Maintain() noexcept;
 
-  /// Ends the journal: nothing is appended any more, reserved space is given back, the lock is released.
-  /// Idempotent; safe while other threads still append (their records are not kept).
+  /// Ends the journal: nothing is appended any more, reserved space is given back, the lock is
+  /// released. Idempotent; safe while other threads still append (their records are not kept).
   void Finish() noexcept;
 
   /// Asks the disk to keep what has been written so far. Blocks; not for training threads.
@@ -141,24 +146,24 @@ class JournalWriter {
     std::atomic<std::uint64_t> next;        // first unclaimed index
     std::atomic<std::uint64_t> limit;       // indices below may be claimed by anyone
     std::atomic<std::uint64_t> hard_limit;  // and below this by essential records
-    std::atomic<std::uint64_t> grow_at;     // claiming this index or a later one prepares more space
-    std::byte* slots;                       // address of slot 0
+    std::atomic<std::uint64_t> grow_at;  // claiming this index or a later one prepares more space
+    std::byte* slots;                    // address of slot 0
     std::uint32_t salt;
     std::uint32_t owner;  // 1; a forked child reads 0
   };
 
   JournalWriter();
 
-  // Fields first, then, as one store, checksum and type: a slot whose first word is zero was claimed but
-  // never finished, and nothing else can be left behind by a process that dies here.
-  static void Publish(HotState* hot, std::uint64_t index, std::uint32_t meta_high, std::int64_t time,
-                      std::int64_t a, std::int64_t b) noexcept {
+  // Fields first, then, as one store, checksum and type: a slot whose first word is zero was
+  // claimed but never finished, and nothing else can be left behind by a process that dies here.
+  static void Publish(HotState* hot, std::uint64_t index, std::uint32_t meta_high,
+                      std::int64_t time, std::int64_t a, std::int64_t b) noexcept {
     auto* const slot = reinterpret_cast<Slot*>(hot->slots + index * kSlotBytes);
-    // The next claim waits for these stores; fetching a later line now keeps them from missing the cache.
+    // The next claim waits for these stores; fetching a later line now keeps them from missing the
+    // cache.
     __builtin_prefetch(hot->slots + (index + 16) * kSlotBytes, 1);
-    const std::uint32_t crc =
-        SlotCrc(hot->salt, index, meta_high, static_cast<std::uint64_t>(time),
-                static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b));
+    const std::uint32_t crc = SlotCrc(hot->salt, index, meta_high, static_cast<std::uint64_t>(time),
+                                      static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b));
     std::atomic_ref(slot->time).store(time, std::memory_order_relaxed);
     std::atomic_ref(slot->a).store(a, std::memory_order_relaxed);
     std::atomic_ref(slot->b).store(b, std::memory_order_relaxed);

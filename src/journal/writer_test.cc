@@ -42,8 +42,7 @@ class WriterTest : public testing::TestWithParam<WriterOptions::Mode> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Modes, WriterTest,
-                         testing::Values(WriterOptions::Mode::kMapped,
-                                         WriterOptions::Mode::kWrite),
+                         testing::Values(WriterOptions::Mode::kMapped, WriterOptions::Mode::kWrite),
                          [](const auto& mode) {
                            return mode.param == WriterOptions::Mode::kMapped ? "Mapped" : "Write";
                          });
@@ -67,10 +66,9 @@ TEST_P(WriterTest, WhatIsWrittenIsRead) {
   const ReadResult read = Read(writer->path());
   ASSERT_TRUE(read.status.ok()) << read.status.ToString();
   ASSERT_EQ(read.records.size(), 4u);
-  EXPECT_EQ(read.records[0], (Record{.type = RecordType::kJobStart,
-                                     .thread = 3,
-                                     .seq = 0,
-                                     .time_ns = 1'000'000'000'010}));
+  EXPECT_EQ(
+      read.records[0],
+      (Record{.type = RecordType::kJobStart, .thread = 3, .seq = 0, .time_ns = 1'000'000'000'010}));
   const NameId name = read.records[1].name;
   EXPECT_EQ(read.names.Text(name), "eval");
   EXPECT_EQ(read.records[1], (Record{.type = RecordType::kSpanBegin,
@@ -134,8 +132,8 @@ TEST_P(WriterTest, PayloadsOfAllSizes) {
   for (const std::size_t size : {0, 1, 26, 27, 28, 54, 1000, 100'000, 1'000'000}) {
     std::string text;
     for (std::size_t i = 0; i < size; ++i) text.push_back(static_cast<char>(i * 31 + size));
-    const std::int64_t seq = writer->AppendPayload(RecordType::kConfig, writer->Intern("user"),
-                                                   writer->Now(), text);
+    const std::int64_t seq =
+        writer->AppendPayload(RecordType::kConfig, writer->Intern("user"), writer->Now(), text);
     ASSERT_NE(seq, kNotKept);
     sent.emplace_back(seq, text);
   }
@@ -267,7 +265,8 @@ TEST_P(WriterTest, SurvivesThatSomeoneClosesAllDescriptors) {
   for (const int fd : mine) EXPECT_EQ(::close(fd), 0);
 }
 
-// --- Only for mappings -----------------------------------------------------------------------------
+// --- Only for mappings
+// -----------------------------------------------------------------------------
 
 class MappedWriterTest : public testing::Test {
  protected:
@@ -276,7 +275,8 @@ class MappedWriterTest : public testing::Test {
 };
 
 TEST_F(MappedWriterTest, FailingReservationsAreCountedAndTold) {
-  // Every n-th reservation fails; whatever is dropped is told by a record once there is space again.
+  // Every n-th reservation fails; whatever is dropped is told by a record once there is space
+  // again.
   for (int n = 1; n <= 6; ++n) {
     int calls = 0;
     WriterOptions options;
@@ -286,7 +286,8 @@ TEST_F(MappedWriterTest, FailingReservationsAreCountedAndTold) {
     options.reserve = [&calls, n](int fd, std::uint64_t offset, std::uint64_t size) {
       // The first one is needed to begin at all.
       if (++calls > 1 && (calls - 1) % n == 0) return EIO;
-      return ::fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(size)) == 0 ? 0 : errno;
+      return ::fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(size)) == 0 ? 0
+                                                                                           : errno;
     };
     auto writer = JournalWriter::Create(dir_.path(), options);
     ASSERT_TRUE(writer.ok());
@@ -328,14 +329,17 @@ TEST_F(MappedWriterTest, EssentialRecordsAreKeptWithoutSpace) {
   options.mode = WriterOptions::Mode::kMapped;
   options.reserve = [&full](int fd, std::uint64_t offset, std::uint64_t size) {
     if (full) return ENOSPC;
-    return ::fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(size)) == 0 ? 0 : errno;
+    return ::fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(size)) == 0 ? 0
+                                                                                         : errno;
   };
   auto writer = JournalWriter::Create(dir_.path(), options);
   ASSERT_TRUE(writer.ok());
   full = true;
   while ((*writer)->Append(kStep, (*writer)->Now(), 0, 0) >= 0) continue;
-  EXPECT_GE((*writer)->AppendEssential(MetaHigh(RecordType::kNotice, 0), (*writer)->Now(), 15, 0), 0);
-  EXPECT_GE((*writer)->AppendEssential(MetaHigh(RecordType::kJobEnd, 0), (*writer)->Now(), 0, 0), 0);
+  EXPECT_GE((*writer)->AppendEssential(MetaHigh(RecordType::kNotice, 0), (*writer)->Now(), 15, 0),
+            0);
+  EXPECT_GE((*writer)->AppendEssential(MetaHigh(RecordType::kJobEnd, 0), (*writer)->Now(), 0, 0),
+            0);
   // Killed now, its header still tells what was lost.
   EXPECT_EQ(Read((*writer)->path()).summary.dropped, 1u);
   (*writer)->Finish();
@@ -354,7 +358,8 @@ TEST_F(MappedWriterTest, UsesTheLastPieceOfANearlyFullDisk) {
   options.reserve = [&left](int fd, std::uint64_t offset, std::uint64_t size) {
     if (size > left) return ENOSPC;
     left -= size;
-    return ::fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(size)) == 0 ? 0 : errno;
+    return ::fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(size)) == 0 ? 0
+                                                                                         : errno;
   };
   auto writer = JournalWriter::Create(dir_.path(), options);
   ASSERT_TRUE(writer.ok());
@@ -405,7 +410,8 @@ TEST_F(MappedWriterTest, MaintainKeepsSpaceReady) {
   options.clock = &clock_;
   options.reserve = [&calls](int fd, std::uint64_t offset, std::uint64_t size) {
     ++calls;
-    return ::fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(size)) == 0 ? 0 : errno;
+    return ::fallocate(fd, 0, static_cast<off_t>(offset), static_cast<off_t>(size)) == 0 ? 0
+                                                                                         : errno;
   };
   auto writer = JournalWriter::Create(dir_.path(), options);
   ASSERT_TRUE(writer.ok());

@@ -115,12 +115,13 @@ void Attempt::ForgetRows() {
 }
 
 void Attempt::Commit(const Row& row, const RowMeasures& measures) {
-  rows_.Append(row);
+  rows_.Append(row, measures);
   if (row.is_step) context_->step_work.Add(measures.work);
 }
 
 void Attempt::Rederive(WriterId lead, const Carry& carry) {
   lead_ = lead;
+  pairs_by_name_ = lead != kNoWriter && context_->writers[lead].event_file;
   carry_in_ = carry;
   has_end_.clear();
   is_counter_.clear();
@@ -135,12 +136,12 @@ void Attempt::Rederive(WriterId lead, const Carry& carry) {
   Replay(RecordLog::Cursor{});
 }
 
-void Attempt::Append(const TimedRecord& timed) {
+void Attempt::Append(const Record& record, std::int64_t time) {
   here_ = &log_.end();
-  Process(timed);
-  log_.Append(timed);
+  Process(record, time);
+  log_.Append(record, time);
   version_ = ++context_->versions;
-  if (rewind_to_) Rewind(*rewind_to_);
+  if (rewind_to_) [[unlikely]] Rewind(*rewind_to_);
 }
 
 std::vector<TimedRecord> Attempt::TakeFrom(std::uint64_t ordinal) {
@@ -163,7 +164,7 @@ void Attempt::Replay(RecordLog::Cursor cursor) {
     before = cursor;
     if (!log_.Next(&cursor, &timed)) break;
     here_ = &before;
-    Process(timed);
+    Process(timed.record, timed.time);
     if (rewind_to_) {
       Rewind(*rewind_to_);
       return;
@@ -208,24 +209,24 @@ void Attempt::SaveCheckpoint() {
   checkpoints_.push_back({*here_, state_, rows_.size(), segments_.size()});
 }
 
-void Attempt::Process(const TimedRecord& timed) {
-  if (timed.record.type == RecordType::kClock) {
-    CheckClock(timed.record.a, timed.time);  // it only accompanies the record that follows
+void Attempt::Process(const Record& record, std::int64_t time) {
+  if (record.type == RecordType::kClock) [[unlikely]] {
+    CheckClock(record.a, time);  // it only accompanies the record that follows
     return;
   }
-  if (state_.any_first_wall == kNoTime) state_.any_first_wall = timed.time;
-  if (timed.record.writer == lead_) {
-    ProcessLead(timed);
+  if (state_.any_first_wall == kNoTime) [[unlikely]] state_.any_first_wall = time;
+  if (record.writer == lead_) [[likely]] {
+    ProcessLead(record, time);
   } else {
-    ProcessOther(timed);
+    ProcessOther(record, time);
   }
-  // Counted last: what a checkpoint was taken of must not have counted this record yet. Within a
-  // journal, threads that record at the same time may pass each other; that is no guess.
-  const Writer& writer = context_->writers[timed.record.writer];
-  if (timed.clamped() && (writer.event_file || !writer.monotonic)) {
-    state_.notes[Note::kOutOfOrder] += 1;
+  if (time != record.time_ns) [[unlikely]] {
+    // Counted last: what a checkpoint was taken of must not have counted this record yet. Within a
+    // journal, threads that record at the same time may pass each other; that is no guess.
+    const Writer& writer = context_->writers[record.writer];
+    if (writer.event_file || !writer.monotonic) state_.notes[Note::kOutOfOrder] += 1;
   }
-  if (!state_.ended) state_.life_wall = std::max(state_.life_wall, timed.time);
+  if (!state_.ended) state_.life_wall = std::max(state_.life_wall, time);
 }
 
 void Attempt::CheckClock(std::int64_t host_wall, std::int64_t time) {
@@ -256,8 +257,7 @@ void Attempt::NoteExit(const Record& record) {
   state_.interrupted |= record.b == kSigterm;
 }
 
-void Attempt::ProcessOther(const TimedRecord& timed) {
-  const Record& record = timed.record;
+void Attempt::ProcessOther(const Record& record, std::int64_t time) {
   const Writer& writer = context_->writers[record.writer];
   if (lead_ != kNoWriter && writer.rank <= 0 && !writer.supervisor &&
       writer.rank == context_->writers[lead_].rank &&
@@ -270,14 +270,14 @@ void Attempt::ProcessOther(const TimedRecord& timed) {
       // A supervisor's word about the lead's node; other nodes' children do not end the attempt.
       if (writer.rank > 0) break;
       NoteExit(record);
-      if (state_.begun) End(timed.time, record.a == 0 && record.b == 0, true);
+      if (state_.begun) End(time, record.a == 0 && record.b == 0, true);
       break;
     case RecordType::kNotice:
       if (!state_.ended) state_.interrupted = true;
       break;
     case RecordType::kHeartbeat:
       if (!state_.ended) state_.heartbeats += 1;
-      CheckClock(record.a, timed.time);
+      CheckClock(record.a, time);
       break;
     case RecordType::kDropped:
       state_.notes[Note::kDroppedRecords] += record.a;
@@ -286,35 +286,34 @@ void Attempt::ProcessOther(const TimedRecord& timed) {
   }
 }
 
-void Attempt::ProcessLead(const TimedRecord& timed) {
-  const Record& record = timed.record;
+void Attempt::ProcessLead(const Record& record, std::int64_t time) {
   if (record.type == RecordType::kExit) {
     NoteExit(record);
   } else if (state_.ended) {
     state_.notes[Note::kAfterEnd] += 1;
     return;
   }
-  const std::int64_t net = context_->net.Net(timed.time);
+  const std::int64_t net = context_->net.Net(time);
   if (!state_.begun) {
     state_.begun = true;
-    state_.lead_first_wall = timed.time;
+    state_.lead_first_wall = time;
     state_.at = state_.row_begin = net;
     Recode();
   }
   switch (record.type) {
-    case RecordType::kStepStart: StepStart(record, net, timed.time); break;
+    case RecordType::kStepStart: StepStart(record, net, time); break;
     case RecordType::kStepEnd: StepEnd(record, net); break;
     case RecordType::kSpanBegin: SpanBegin(record, net); break;
     case RecordType::kSpanEnd: SpanEnd(record, net); break;
     case RecordType::kJobStart: state_.has_job_start = true; break;
-    case RecordType::kJobEnd: End(timed.time, record.a == 0, false); break;
-    case RecordType::kExit: End(timed.time, record.a == 0 && record.b == 0, true); break;
+    case RecordType::kJobEnd: End(time, record.a == 0, false); break;
+    case RecordType::kExit: End(time, record.a == 0 && record.b == 0, true); break;
     case RecordType::kCheckpointSaved: state_.saved_index = record.a + state_.carry.offset; break;
     case RecordType::kRollback: state_.restore_seen = true; break;
     case RecordType::kNotice: state_.interrupted = true; break;
     case RecordType::kHeartbeat:
       state_.heartbeats += 1;
-      CheckClock(record.a, timed.time);
+      CheckClock(record.a, time);
       break;
     case RecordType::kDropped:
       // Nobody knows what happened since the last record: that is not progress.
@@ -333,11 +332,13 @@ void Attempt::CloseRow() {
   Row row = RunningRow(state_);
   row.complete = row.is_step;
   if (row.is_step || !row.slices.empty()) {
+    const RowMeasures measures = Measure(row.slices);
     state_.rows += 1;
-    if (row.is_step) state_.max_work = std::max(state_.max_work, Measure(row.slices).work);
-    state_.splitter.Add(row, [this](const Row& final_row, const RowMeasures& measures) {
-      Commit(final_row, measures);
-    });
+    if (row.is_step) state_.max_work = std::max(state_.max_work, measures.work);
+    state_.splitter.Add(row, measures,
+                        [this](const Row& final_row, const RowMeasures& final_measures) {
+                          Commit(final_row, final_measures);
+                        });
   }
   state_.slices.clear();
   state_.row_begin = state_.at;
@@ -441,7 +442,7 @@ void Attempt::StepEnd(const Record& record, std::int64_t net) {
 
 void Attempt::SpanBegin(const Record& record, std::int64_t net) {
   State& s = state_;
-  const bool pairs_by_name = context_->writers[record.writer].event_file;
+  const bool pairs_by_name = pairs_by_name_;
   auto same = [&](const State::Span& span) {
     return span.kind == record.span && span.name == record.name;
   };
@@ -562,10 +563,11 @@ Attempt::Closed Attempt::Close(EndKind kind, bool clean, std::int64_t end_wall) 
     closed.in_flight = true;
   } else {
     row.complete = row.is_step;
-    if (row.is_step) s.max_work = std::max(s.max_work, Measure(row.slices).work);
+    const RowMeasures measures = Measure(row.slices);
+    if (row.is_step) s.max_work = std::max(s.max_work, measures.work);
     if (row.is_step || !row.slices.empty()) {
       s.rows += 1;
-      s.splitter.Add(row, keep);
+      s.splitter.Add(row, measures, keep);
     }
     s.splitter.Finish();
   }

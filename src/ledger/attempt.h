@@ -152,7 +152,8 @@ class Attempt {
   /// Begins anew with what is in the log, led by `lead`.
   void Rederive(WriterId lead, const Carry& carry);
   /// Appends one record; it must not come before the last one.
-  void Append(const TimedRecord& timed);
+  void Append(const Record& record, std::int64_t time);
+  void Append(const TimedRecord& timed) { Append(timed.record, timed.time); }
   /// Forgets the records from ordinal `ordinal` on and returns them.
   std::vector<TimedRecord> TakeFrom(std::uint64_t ordinal);
 
@@ -179,9 +180,9 @@ class Attempt {
     std::size_t segments = 0;
   };
 
-  void Process(const TimedRecord& timed);
-  void ProcessLead(const TimedRecord& timed);
-  void ProcessOther(const TimedRecord& timed);
+  void Process(const Record& record, std::int64_t time);
+  void ProcessLead(const Record& record, std::int64_t time);
+  void ProcessOther(const Record& record, std::int64_t time);
   void Recode();
   void StepStart(const Record& record, std::int64_t net, std::int64_t wall);
   void StepEnd(const Record& record, std::int64_t net);
@@ -201,6 +202,7 @@ class Attempt {
 
   RunContext* context_;
   WriterId lead_ = 0;
+  bool pairs_by_name_ = false;  // event files: spans are paired by kind and name, else by handle
   Carry carry_in_;
   RecordLog log_;
   State state_;

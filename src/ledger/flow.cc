@@ -47,6 +47,18 @@ std::vector<TimedRecord> InOrder(std::vector<Record> records, const RunContext& 
 }
 
 void Flow::Add(const Record& record) {
+  if (clock_ != nullptr && record.writer == last_writer_ && record.seq > clock_->last_seq &&
+      record.time_ns >= last_time_ && !dirty_) [[likely]] {
+    // The same writer goes on, in order.
+    clock_->last_seq = record.seq;
+    clock_->last_time = last_time_ = record.time_ns;
+    if (!stream_) [[likely]] {
+      attempts_.back()->Append(record, record.time_ns);
+    } else {
+      Route({record, record.time_ns});
+    }
+    return;
+  }
   WriterClock& clock = writers_[record.writer];
   const std::int64_t time = clock.any ? std::max(record.time_ns, clock.last_time) : record.time_ns;
   const bool after_own = !clock.any || record.seq > clock.last_seq;
@@ -73,6 +85,7 @@ void Flow::Add(const Record& record) {
   }
   clock.last_seq = record.seq;
   clock.last_time = time;
+  clock_ = &clock;
   any_ = true;
   last_time_ = time;
   last_writer_ = record.writer;
@@ -136,6 +149,7 @@ void Flow::Rebuild() {
   others_.clear();
   gaps_.clear();
   writers_.clear();
+  clock_ = nullptr;
   notes_ = NoteCounts();
   dirty_ = any_ = false;
   std::int64_t conflicts = 0;

@@ -80,7 +80,6 @@ class Flow {
   std::map<WriterId, WriterClock> writers_;
   std::vector<Record> staged_;  // late records, until the next Refresh
   bool dirty_ = false;
-  bool new_writer_ = false;
   WriterId lead_ = 0;
   NoteCounts notes_;
 
@@ -88,6 +87,7 @@ class Flow {
   bool any_ = false;
   std::int64_t last_time_ = 0;
   WriterId last_writer_ = 0;
+  WriterClock* clock_ = nullptr;  // the last writer's
 
   // Streams only: what waits for the lead's next attempt, and the silences since its last step.
   std::map<WriterId, OtherRank> others_;

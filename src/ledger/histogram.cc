@@ -40,10 +40,13 @@ void Histogram::Change(std::int64_t value, std::int64_t sign) {
   Bucket& bucket = (*slot)[sub];
   bucket.count += sign;
   count_ += sign;
-  const Wide sum = ((static_cast<Wide>(bucket.sum_high) << 64) + bucket.sum_low) +
-                   static_cast<Wide>(v) * sign;
-  bucket.sum_low = static_cast<std::uint64_t>(sum);
-  bucket.sum_high = static_cast<std::int64_t>(sum >> 64);
+  if (sign > 0) {
+    bucket.sum_low += v;
+    bucket.sum_high += bucket.sum_low < v ? 1 : 0;
+  } else {
+    bucket.sum_high -= bucket.sum_low < v ? 1 : 0;
+    bucket.sum_low -= v;
+  }
 }
 
 template <typename Visit>

@@ -56,7 +56,19 @@ void Intake::Annotate(const Record& record) {
   }
 }
 
-void Intake::Add(Record record) {
+void Intake::Add(const Record& record) {
+  const bool time_fits = record.time_ns <= kTimeLimit && record.time_ns >= -kTimeLimit;
+  const bool plain = record.type < RecordType::kExclude;  // as nearly all are
+  Flow* const flow = flow_of_[record.writer];
+  if (!plain || !time_fits || flow == nullptr || !sightings_[record.writer].keyed) [[unlikely]] {
+    AddUnusual(record);
+    return;
+  }
+  last_time_ = std::max(last_time_, record.time_ns);
+  flow->Add(record);
+}
+
+void Intake::AddUnusual(Record record) {
   if (record.time_ns > kTimeLimit || record.time_ns < -kTimeLimit) {
     record.time_ns = std::clamp(record.time_ns, -kTimeLimit, kTimeLimit);
     notes_[Note::kTimeRange] += 1;
@@ -74,12 +86,13 @@ void Intake::Add(Record record) {
       break;
     default: break;
   }
-  last_time_ = std::max(last_time_.value_or(record.time_ns), record.time_ns);
+  last_time_ = std::max(last_time_, record.time_ns);
   Flow*& flow = flow_of_[record.writer];
   const Writer& writer = context_.writers[record.writer];
   if (flow == nullptr) {
     if (!writer.attempt_key.empty()) {
       flow = Bind("key/" + writer.attempt_key, false);
+      sightings_[record.writer].keyed = true;
     } else {
       group_of_[record.writer] = "writer/" + writer.uid;
       flow = Bind(group_of_[record.writer], writer.event_file);

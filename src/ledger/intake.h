@@ -24,7 +24,7 @@ class Intake {
   Intake& operator=(const Intake&) = delete;
 
   WriterId AddWriter(const Writer& writer, Liveness liveness);
-  void Add(Record record);
+  void Add(const Record& record);
   /// Brings everything up to date.
   void Refresh();
 
@@ -39,7 +39,9 @@ class Intake {
   const std::vector<Record>& annotations() const { return annotations_; }
   std::optional<std::int64_t> latest_query() const { return latest_query_; }
   /// The last record's time, annotations left out.
-  std::optional<std::int64_t> last_time() const { return last_time_; }
+  std::optional<std::int64_t> last_time() const {
+    return last_time_ == kNoTime ? std::nullopt : std::optional(last_time_);
+  }
   /// Notes of flows and importers.
   NoteCounts Notes() const;
   /// Every record that belongs to an attempt.
@@ -58,11 +60,13 @@ class Intake {
  private:
   /// What is known of a writer without an attempt key, to tell restarts from parallel processes.
   struct Sighting {
-    bool any = false, any_step = false, ended = false;
+    bool keyed = false;  // it has a key and is bound: nothing else is kept
+    bool any = false, any_step = false;
     std::int64_t first_time = 0, last_time = 0;
     std::int64_t first_step_time = 0, first_step = 0, highest_step = 0;
   };
 
+  void AddUnusual(Record record);
   Flow* Bind(const std::string& key, bool stream);
   void Annotate(const Record& record);
   void Observe(const Record& record);
@@ -88,7 +92,7 @@ class Intake {
   std::set<std::pair<WriterId, std::uint64_t>> annotated_;
   NoteCounts notes_;
   std::optional<std::int64_t> latest_query_;
-  std::optional<std::int64_t> last_time_;
+  std::int64_t last_time_ = kNoTime;
   std::vector<const Attempt*> ordered_;
   std::map<const Attempt*, Kept> kept_;
 };

@@ -22,13 +22,16 @@ struct TimedRecord {
 /// about 5 ns. Not thread-safe.
 class RecordLog {
  public:
-  /// A place between two records; also the decoder's state there.
+  /// A place between two records; also what the next record's bytes are relative to there.
   struct Cursor {
     std::uint32_t chunk = 0;
     std::uint32_t offset = 0;
     std::uint64_t ordinal = 0;  // records before this place
-    Record last;                // the record before this place
-    std::int64_t last_time = 0;
+    std::uint64_t seq = 0;      // of the record before, like all that follow
+    std::int64_t time = 0;
+    std::int64_t step = 0;      // the last step number
+    WriterId writer = 0;
+    std::uint16_t thread = 0;
   };
 
   RecordLog() = default;
@@ -37,7 +40,7 @@ class RecordLog {
   RecordLog(RecordLog&&) = default;
   RecordLog& operator=(RecordLog&&) = default;
 
-  void Append(const TimedRecord& timed);
+  void Append(const Record& record, std::int64_t time);
   std::uint64_t size() const { return end_.ordinal; }
   const Cursor& end() const { return end_; }
 

@@ -23,11 +23,18 @@ bool IsOverlapped(std::uint32_t code) {
 RowMeasures Measure(std::span<const Slice> slices) {
   RowMeasures measures;
   for (const Slice& slice : slices) {
-    if (IsWork(slice.code)) {
+    const std::uint32_t code = slice.code;
+    if (IsWork(code)) {
       measures.work += slice.ns;
-      if (KindOf(slice.code) == SliceKind::kWorkLoad) measures.load_in_work += slice.ns;
+      if (KindOf(code) == SliceKind::kWorkLoad) measures.load_in_work += slice.ns;
+      measures.labels |= BucketIn(code) != 0;
+    } else {
+      measures.fixed += slice.ns;
     }
-    if (IsLoading(slice.code)) measures.load_total += slice.ns;
+    if (IsLoading(code)) {
+      measures.load_total += slice.ns;
+      if (IsOverlapped(code)) measures.overlapped += slice.ns;
+    }
   }
   return measures;
 }
@@ -59,27 +66,21 @@ void AddRow(const Row& row, std::int64_t from, std::int64_t to, Sums* sums) {
   }
 }
 
-void AddRow(const Row& row, Sums* sums) {
-  std::int64_t work = 0;
-  bool labels = false;
-  for (const Slice& slice : row.slices) {
-    const std::uint32_t code = slice.code;
-    if (IsWork(code)) {
-      work += slice.ns;
-      labels |= BucketIn(code) != 0;
-    } else {
-      sums->Add(BucketIn(code), slice.ns);
-      if (KindOf(code) == SliceKind::kRetainable) sums->outside += slice.ns;
+void AddRow(const Row& row, const RowMeasures& measures, Sums* sums) {
+  if (measures.fixed != 0) {
+    for (const Slice& slice : row.slices) {
+      if (IsWork(slice.code)) continue;
+      sums->Add(BucketIn(slice.code), slice.ns);
+      if (KindOf(slice.code) == SliceKind::kRetainable) sums->outside += slice.ns;
     }
-    if (IsOverlapped(code)) sums->overlapped += slice.ns;
   }
-  sums->overlapped -= row.loading;
-  if (labels) {
+  sums->overlapped += measures.overlapped - row.loading;
+  if (measures.labels) {
     ForEachPiece(row, [&](const Piece& piece) {
       if (piece.retainable) sums->Add(piece.bucket, piece.end - piece.begin);
     });
   } else {
-    sums->Add(BucketOf(Category::kProductive), work - row.loading - row.extra);
+    sums->Add(BucketOf(Category::kProductive), measures.work - row.loading - row.extra);
   }
   if (row.loading != 0) sums->Add(BucketOf(Category::kDataLoading), row.loading);
   switch (row.extra_kind) {

@@ -70,6 +70,9 @@ struct RowMeasures {
   std::int64_t work = 0;          // w
   std::int64_t load_in_work = 0;  // d
   std::int64_t load_total = 0;    // loading of any kind, blocking or not
+  std::int64_t overlapped = 0;    // loading that is nowhere charged, if none of d is
+  std::int64_t fixed = 0;         // what is not work
+  bool labels = false;            // named phases inside the work
 };
 RowMeasures Measure(std::span<const Slice> slices);
 
@@ -141,6 +144,7 @@ void ForEachPiece(const Row& row, Emit&& emit) {
 /// productive bucket. `steps` counts when the row begins within.
 void AddRow(const Row& row, std::int64_t from, std::int64_t to, Sums* sums);
 /// The same for the whole row, faster.
-void AddRow(const Row& row, Sums* sums);
+void AddRow(const Row& row, const RowMeasures& measures, Sums* sums);
+inline void AddRow(const Row& row, Sums* sums) { AddRow(row, Measure(row.slices), sums); }
 
 }  // namespace headway::ledger

@@ -17,6 +17,13 @@ enum Flag : std::uint8_t {
   kOneSlice = 128,
 };
 
+// A slice is one byte for its code, or kLongCode and a varint, and for how many bytes its length
+// takes (3 bits), and then those bytes.
+constexpr unsigned kLongCode = 31;
+
+// Room behind the last byte, for reading and writing eight bytes at a time.
+constexpr std::size_t kSlack = 8;
+
 void AddSparse(const std::vector<std::pair<BucketId, std::int64_t>>& from, Sums* to) {
   for (const auto& [bucket, ns] : from) to->Add(bucket, ns);
 }
@@ -61,9 +68,13 @@ struct RowStore::Decoder {
     slices.resize(slices_count);
     row->begin = at;
     for (Slice& slice : slices) {
-      in = GetVarint(in, &value);
-      slice.code = static_cast<std::uint32_t>(value);
-      in = GetVarint(in, &value);
+      const unsigned head = *in++;
+      slice.code = head & 31;
+      if (slice.code == kLongCode) {
+        in = GetVarint(in, &value);
+        slice.code = static_cast<std::uint32_t>(value);
+      }
+      in = GetBytes(in, head >> 5, &value);
       slice.ns = static_cast<std::int64_t>(value);
       at += slice.ns;
     }
@@ -79,16 +90,19 @@ struct RowStore::Decoder {
 void RowStore::StartBlock(std::int64_t begin) {
   if (groups_.empty() || groups_.back().blocks.size() == kGroupBlocks) {
     Group group;
-    group.before = total_;
+    group.before = sealed_;
     if (!groups_.empty()) {
-      groups_.back().bytes.shrink_to_fit();
-      group.bytes.reserve(groups_.back().bytes.size() * 9 / 8);
+      std::vector<std::uint8_t>& full = groups_.back().bytes;
+      full.resize(used_ + kSlack);
+      full.shrink_to_fit();
+      group.bytes.resize(full.size() * 9 / 8);
     }
     groups_.push_back(std::move(group));
+    used_ = 0;
   }
   Group& group = groups_.back();
   Block block;
-  block.offset = static_cast<std::uint32_t>(group.bytes.size());
+  block.offset = static_cast<std::uint32_t>(used_);
   block.begin = begin;
   block.index_before = index_;
   group.blocks.push_back(std::move(block));
@@ -101,6 +115,7 @@ void RowStore::SealBlock() {
       block.ns.emplace_back(static_cast<BucketId>(i), block_sums_.ns[i]);
     }
   }
+  sealed_.Add(block_sums_);
   block.slow = block_sums_.slow;
   block.overlapped = block_sums_.overlapped;
   block.steps = block_sums_.steps;
@@ -109,17 +124,17 @@ void RowStore::SealBlock() {
   block_sums_.slow = block_sums_.overlapped = block_sums_.steps = block_sums_.outside = 0;
 }
 
-void RowStore::Append(const Row& row) {
+void RowStore::Append(const Row& row, const RowMeasures& measures) {
   if (count_ % kBlockRows == 0) StartBlock(row.begin);
   std::vector<std::uint8_t>& bytes = groups_.back().bytes;
-  const std::size_t offset = bytes.size();
-  bytes.resize(offset + (6 + 2 * row.slices.size()) * kVarintBytesMax);
-  std::uint8_t* out = bytes.data() + offset;
+  const std::size_t most = 5 * kVarintBytesMax + 16 * row.slices.size() + kSlack;
+  if (used_ + most > bytes.size()) bytes.resize(2 * bytes.size() + most);
+  std::uint8_t* out = bytes.data() + used_;
   unsigned flags = static_cast<unsigned>(row.extra_kind) << kExtraShift;
   std::uint8_t* const flags_at = out++;
   if (row.is_step) {
     flags |= kStep;
-    if (row.index == index_ + 1) {
+    if (row.index == Undelta(index_, 1)) {
       flags |= kNextIndex;
     } else {
       out = PutVarint(out, ZigZag(Delta(row.index, index_)));
@@ -143,16 +158,21 @@ void RowStore::Append(const Row& row) {
   } else {
     out = PutVarint(out, row.slices.size());
   }
-  end_ = row.begin;
   for (const Slice& slice : row.slices) {
-    out = PutVarint(out, slice.code);
-    out = PutVarint(out, static_cast<std::uint64_t>(slice.ns));
-    end_ += slice.ns;
+    const auto ns = static_cast<std::uint64_t>(slice.ns);
+    const unsigned extra = ExtraBytes(ns);
+    if (slice.code < kLongCode) {
+      *out++ = static_cast<std::uint8_t>(slice.code | extra << 5);
+    } else {
+      *out++ = static_cast<std::uint8_t>(kLongCode | extra << 5);
+      out = PutVarint(out, slice.code);
+    }
+    out = PutBytes(out, ns, extra);
   }
   *flags_at = static_cast<std::uint8_t>(flags);
-  bytes.resize(static_cast<std::size_t>(out - bytes.data()));
-  AddRow(row, &block_sums_);
-  AddRow(row, &total_);
+  used_ = static_cast<std::size_t>(out - bytes.data());
+  end_ = row.begin + measures.work + measures.fixed;
+  AddRow(row, measures, &block_sums_);
   count_ += 1;
   if (count_ % kBlockRows == 0) SealBlock();
 }
@@ -179,7 +199,7 @@ void RowStore::Truncate(std::uint64_t count, const std::function<void(const Row&
   const std::size_t g = first_block / kGroupBlocks;
   const std::size_t b = first_block % kGroupBlocks;
   const std::uint64_t keep = count % kBlockRows;
-  total_ = BeforeBlock(g, b);
+  sealed_ = BeforeBlock(g, b);
   Block block = groups_[g].blocks[b];
   block.ns.clear();
   block.slow = block.overlapped = block.steps = block.outside = 0;
@@ -190,15 +210,16 @@ void RowStore::Truncate(std::uint64_t count, const std::function<void(const Row&
   for (std::uint64_t i = 0; i < keep; ++i) {
     decoder.Next(&row);
     AddRow(row, &block_sums_);
-    AddRow(row, &total_);
   }
   index_ = decoder.index;
   end_ = decoder.at;
+  used_ = static_cast<std::size_t>(decoder.in - groups_[g].bytes.data());
   groups_.resize(keep == 0 && b == 0 ? g : g + 1);
   if (groups_.size() > g) {
-    groups_[g].bytes.resize(static_cast<std::size_t>(decoder.in - groups_[g].bytes.data()));
     groups_[g].blocks.resize(b);
     if (keep != 0) groups_[g].blocks.push_back(std::move(block));
+  } else if (g > 0) {
+    used_ = groups_.back().bytes.size() - kSlack;  // full: the next row starts a group
   }
   count_ = count;
 }
@@ -231,7 +252,7 @@ Sums RowStore::BeforeBlock(std::size_t group, std::size_t block) const {
 }
 
 Sums RowStore::BeforeRow(std::uint64_t ordinal) const {
-  if (ordinal >= count_) return total_;
+  if (ordinal >= count_) return Total();
   const std::size_t block = ordinal / kBlockRows;
   const std::size_t g = block / kGroupBlocks;
   const std::size_t b = block % kGroupBlocks;
@@ -248,7 +269,7 @@ Sums RowStore::BeforeRow(std::uint64_t ordinal) const {
 Sums RowStore::Before(std::int64_t net) const {
   if (net >= end_ || groups_.empty()) {
     // Rows of no length may stand at end() itself; they count as before it.
-    return net >= end_ ? total_ : Sums{};
+    return net >= end_ ? Total() : Sums{};
   }
   const auto [g, b] = FindBlock(net);
   Sums sums = BeforeBlock(g, b);

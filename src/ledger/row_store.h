@@ -17,11 +17,15 @@ namespace headway::ledger {
 class RowStore {
  public:
   /// Rows must follow each other without a gap; `begin` of the first sets the start.
-  void Append(const Row& row);
+  void Append(const Row& row, const RowMeasures& measures);
   std::uint64_t size() const { return count_; }
   std::int64_t end() const { return end_; }
   /// Sums over all rows.
-  const Sums& total() const { return total_; }
+  Sums Total() const {
+    Sums sums = sealed_;
+    sums.Add(block_sums_);
+    return sums;
+  }
 
   /// Forgets rows from ordinal `count` on, calling `dropped` for each complete step among them.
   void Truncate(std::uint64_t count, const std::function<void(const Row&)>& dropped);
@@ -77,9 +81,10 @@ class RowStore {
   Sums BeforeBlock(std::size_t group, std::size_t block) const;
 
   std::vector<Group> groups_;
-  Sums total_;
-  Sums block_sums_;  // of the last block
+  Sums sealed_;      // of all full blocks
+  Sums block_sums_;  // of the last block, when it is not full
   std::uint64_t count_ = 0;
+  std::size_t used_ = 0;  // bytes of the last group; its vector may be larger
   std::int64_t end_ = 0;
   std::int64_t index_ = 0;
 };

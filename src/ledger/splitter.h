@@ -38,10 +38,10 @@ class Splitter {
   /// `inherited`: the nearest earlier attempt's last baseline.
   void Start(std::optional<std::int64_t> inherited) { inherited_ = inherited; }
 
-  /// Takes the next row, complete steps and stretches between steps alike, and calls
+  /// Takes the next row with its measures, complete steps and stretches between steps alike, and calls
   /// `commit(const Row&, const RowMeasures&)` for every row whose split has become final, in order.
   template <typename Commit>
-  void Add(Row row, const Commit& commit);
+  void Add(Row row, const RowMeasures& measures, const Commit& commit);
 
   /// An elastic_reinit came before the next step: the baseline starts anew.
   void RestartBaseline();
@@ -107,8 +107,7 @@ class Splitter {
 std::int64_t StallBound(std::int64_t b);
 
 template <typename Commit>
-void Splitter::Add(Row row, const Commit& commit) {
-  const RowMeasures measures = Measure(row.slices);
+void Splitter::Add(Row row, const RowMeasures& measures, const Commit& commit) {
   if (pending_.empty() && SplitFast(&row, measures)) {
     commit(row, measures);
     return;

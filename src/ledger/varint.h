@@ -1,14 +1,18 @@
 #pragma once
 
+#include <bit>
 #include <cstdint>
-#include <vector>
+#include <cstring>
 
-/// LEB128 and zigzag: the ledger's in-memory encoding of small integers. Never leaves the process
-/// unless inside a snapshot, which carries its own checksum.
+/// Small integers in few bytes, for the ledger's memory and its snapshots. Little-endian machines.
 
 namespace headway::ledger {
 
+static_assert(std::endian::native == std::endian::little);
+
 inline constexpr std::size_t kVarintBytesMax = 10;
+
+// LEB128: for numbers that are nearly always below 128, and for bytes from outside.
 
 inline std::uint8_t* PutVarint(std::uint8_t* out, std::uint64_t value) {
   while (value >= 0x80) {
@@ -28,6 +32,24 @@ inline const std::uint8_t* GetVarint(const std::uint8_t* in, std::uint64_t* valu
   }
   *value = result;
   return in;
+}
+
+// Counted bytes: the number of bytes (1..8) is kept elsewhere, so that neither side loops. Both
+// touch eight bytes: buffers need that much room behind the last number.
+
+/// How many bytes `value` takes, minus one: 0..7.
+inline unsigned ExtraBytes(std::uint64_t value) {
+  return (static_cast<unsigned>(std::bit_width(value | 1)) - 1) / 8;
+}
+inline std::uint8_t* PutBytes(std::uint8_t* out, std::uint64_t value, unsigned extra) {
+  std::memcpy(out, &value, 8);
+  return out + extra + 1;
+}
+inline const std::uint8_t* GetBytes(const std::uint8_t* in, unsigned extra, std::uint64_t* value) {
+  std::uint64_t bytes;
+  std::memcpy(&bytes, in, 8);
+  *value = bytes & (~std::uint64_t{0} >> (56 - 8 * extra));
+  return in + extra + 1;
 }
 
 inline std::uint64_t ZigZag(std::int64_t value) {

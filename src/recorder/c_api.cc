@@ -1,6 +1,5 @@
-#include <headway/headway.h>
-
 #include <dlfcn.h>
+#include <headway/headway.h>
 #include <sched.h>
 #include <signal.h>
 
@@ -73,7 +72,8 @@ void ForEachOpen(Function function) noexcept {
   hooks_running.fetch_sub(1, std::memory_order_seq_cst);
 }
 
-// --- exit ------------------------------------------------------------------------------------------
+// --- exit
+// ------------------------------------------------------------------------------------------
 
 void FinishAll(int status) noexcept {
   ForEachOpen([status](Core& core) {
@@ -82,13 +82,14 @@ void FinishAll(int status) noexcept {
 }
 
 void HookExit() {
-  // on_exit, unlike atexit, is told the status. The library is never unloaded (-z nodelete), so that the
-  // handler stays where it is.
+  // on_exit, unlike atexit, is told the status. The library is never unloaded (-z nodelete), so
+  // that the handler stays where it is.
   [[maybe_unused]] static const bool hooked =
       ::on_exit([](int status, void*) { FinishAll(status); }, nullptr) == 0;
 }
 
-// --- SIGTERM ---------------------------------------------------------------------------------------
+// --- SIGTERM
+// ---------------------------------------------------------------------------------------
 
 struct sigaction earlier_action;
 
@@ -118,7 +119,8 @@ void HookSigterm() {
     action.sa_sigaction = OnSigterm;
     action.sa_mask = earlier_action.sa_mask;
     // The earlier handler runs as it expects to: on its stack, interrupting calls or not.
-    action.sa_flags = SA_SIGINFO | (earlier_action.sa_flags & (SA_ONSTACK | SA_RESTART | SA_NODEFER));
+    action.sa_flags =
+        SA_SIGINFO | (earlier_action.sa_flags & (SA_ONSTACK | SA_RESTART | SA_NODEFER));
     if (earlier_action.sa_handler == SIG_DFL || earlier_action.sa_handler == SIG_IGN) {
       action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
     }
@@ -126,7 +128,8 @@ void HookSigterm() {
   }();
 }
 
-// --- opening ---------------------------------------------------------------------------------------
+// --- opening
+// ---------------------------------------------------------------------------------------
 
 void SetError(std::string_view message, char* error, std::size_t error_size) {
   if (error == nullptr || error_size == 0) return;
@@ -240,8 +243,8 @@ void headway_close(headway_recorder* recorder) noexcept {
     Core* expected = core;
     if (entry.compare_exchange_strong(expected, nullptr, std::memory_order_seq_cst)) break;
   }
-  // In a forked child the heartbeat's condition variable still counts a waiter that does not exist there;
-  // destroying it would wait for ever. A few pages are the smaller harm.
+  // In a forked child the heartbeat's condition variable still counts a waiter that does not exist
+  // there; destroying it would wait for ever. A few pages are the smaller harm.
   if (!owned) return;
   for (int tries = 0; tries < 100'000; ++tries) {
     if (hooks_running.load(std::memory_order_seq_cst) == 0) {
@@ -254,7 +257,8 @@ void headway_close(headway_recorder* recorder) noexcept {
 
 void headway_release(headway_recorder* recorder, const void* owner) noexcept {
   Dl_info info;
-  if (recorder != nullptr && FromHandle(recorder)->hook_exit() && ::dladdr(owner, &info) != 0) return;
+  if (recorder != nullptr && FromHandle(recorder)->hook_exit() && ::dladdr(owner, &info) != 0)
+    return;
   headway_close(recorder);
 }
 
@@ -285,7 +289,7 @@ headway_span headway_span_begin(headway_recorder* recorder, headway_span_kind ki
     return 0;
   }
   return FromHandle(recorder)->BeginSpan(static_cast<SpanKind>(raw_kind),
-                                   static_cast<Blocking>(raw_blocking), name, step);
+                                         static_cast<Blocking>(raw_blocking), name, step);
 }
 
 void headway_span_end(headway_recorder* recorder, headway_span span) noexcept {
@@ -307,8 +311,8 @@ void headway_capacity(headway_recorder* recorder, int64_t available, int64_t act
     return value < 0 || value >= 0xffffffff ? 0xffffffffu : static_cast<std::uint64_t>(value);
   };
   FromHandle(recorder)->Record(RecordType::kCapacity,
-                         static_cast<std::int64_t>(half(available) | half(active) << 32),
-                         total < 0 ? -1 : total);
+                               static_cast<std::int64_t>(half(available) | half(active) << 32),
+                               total < 0 ? -1 : total);
 }
 
 void headway_exclude(headway_recorder* recorder, int64_t from_ns, int64_t to_ns,

@@ -1,7 +1,6 @@
+#include <gtest/gtest.h>
 #include <headway/headway.h>
 #include <headway/recorder.h>
-
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -143,8 +142,8 @@ TEST_F(ApiTest, EveryCallIsRecorded) {
   const ReadResult read = ReadRun();
   std::vector<int> types;
   for (const Record& record : read.records) types.push_back(static_cast<int>(record.type));
-  EXPECT_EQ(types, (std::vector<int>{1, 3, 5, 3, 4, 6, 7, 6, 7, 6, 7, 6, 7, 6, 7, 6, 7, 6, 7, 6, 7, 6, 7,
-                                     9, 13, 8, 12, 18, 19, 16, 2}));
+  EXPECT_EQ(types, (std::vector<int>{1, 3, 5, 3, 4, 6, 7, 6, 7,  6, 7,  6,  7,  6,  7, 6,
+                                     7, 6, 7, 6, 7, 6, 7, 9, 13, 8, 12, 18, 19, 16, 2}));
   EXPECT_EQ(read.records[25].a, 3 | std::int64_t{0xffffffff} << 32);
   EXPECT_EQ(read.records[25].b, -1);
   EXPECT_EQ(read.records[9].blocking, Blocking::kYes);
@@ -155,11 +154,13 @@ TEST_F(ApiTest, EveryCallIsRecorded) {
 TEST_F(ApiTest, WrongArgumentsDoNothing) {
   Recorder run = Recorder::Open({.run = "r"});
   EXPECT_EQ(headway_span_begin(run.handle(), static_cast<headway_span_kind>(0),
-                               HEADWAY_BLOCKING_DEFAULT, 0, 0), 0u);
-  EXPECT_EQ(headway_span_begin(run.handle(), static_cast<headway_span_kind>(11),
-                               HEADWAY_BLOCKING_DEFAULT, 0, 0), 0u);
-  EXPECT_EQ(headway_span_begin(run.handle(), HEADWAY_CUSTOM, static_cast<headway_blocking>(3), 0, 0),
+                               HEADWAY_BLOCKING_DEFAULT, 0, 0),
             0u);
+  EXPECT_EQ(headway_span_begin(run.handle(), static_cast<headway_span_kind>(11),
+                               HEADWAY_BLOCKING_DEFAULT, 0, 0),
+            0u);
+  EXPECT_EQ(
+      headway_span_begin(run.handle(), HEADWAY_CUSTOM, static_cast<headway_blocking>(3), 0, 0), 0u);
   EXPECT_EQ(headway_span_begin(run.handle(), HEADWAY_CUSTOM, HEADWAY_BLOCKING_NO, 1u << 24, 0), 0u);
   headway_span_end(run.handle(), 0);
   headway_config(run.handle(), nullptr, nullptr, 5);
@@ -168,13 +169,14 @@ TEST_F(ApiTest, WrongArgumentsDoNothing) {
   EXPECT_EQ(ReadRun().records.size(), 2u);
 }
 
-// --- Ends ------------------------------------------------------------------------------------------
+// --- Ends
+// ------------------------------------------------------------------------------------------
 
 TEST_F(ApiTest, EndsAreToldApart) {
   const struct {
     const char* what;
     void (*body)();
-    int exit_status;   // -1: by a signal
+    int exit_status;  // -1: by a signal
     int signal;
     std::vector<std::pair<RecordType, std::int64_t>> end;
   } kCases[] = {
@@ -184,25 +186,33 @@ TEST_F(ApiTest, EndsAreToldApart) {
          run.Finish(0);
          std::exit(5);
        },
-       5, 0, {{RecordType::kJobEnd, 0}}},
+       5,
+       0,
+       {{RecordType::kJobEnd, 0}}},
       {"exit 0",
        [] {
          static Recorder run = Recorder::Open({.run = "r"});
          std::exit(0);
        },
-       0, 0, {{RecordType::kJobEnd, 0}}},
+       0,
+       0,
+       {{RecordType::kJobEnd, 0}}},
       {"exit 3",
        [] {
          static Recorder run = Recorder::Open({.run = "r"});
          std::exit(3);
        },
-       3, 0, {{RecordType::kJobEnd, 3}}},
+       3,
+       0,
+       {{RecordType::kJobEnd, 3}}},
       {"leaving the scope",
        [] {
          { Recorder run = Recorder::Open({.run = "r"}); }
          ::_exit(0);
        },
-       0, 0, {{RecordType::kJobEnd, 0}}},
+       0,
+       0,
+       {{RecordType::kJobEnd, 0}}},
       {"an exception that is caught outside",
        [] {
          try {
@@ -212,7 +222,9 @@ TEST_F(ApiTest, EndsAreToldApart) {
          }
          ::_exit(0);
        },
-       0, 0, {{RecordType::kJobEnd, 1}}},
+       0,
+       0,
+       {{RecordType::kJobEnd, 1}}},
       {"an exception that nobody catches",
        [] {
          []() noexcept {
@@ -220,44 +232,64 @@ TEST_F(ApiTest, EndsAreToldApart) {
            Throw();
          }();
        },
-       -1, SIGABRT, {{RecordType::kJobEnd, 1}}},
-      {"_exit", [] {
+       -1,
+       SIGABRT,
+       {{RecordType::kJobEnd, 1}}},
+      {"_exit",
+       [] {
          Recorder run = Recorder::Open({.run = "r"});
          run.StepStart(1);
          ::_exit(0);
        },
-       0, 0, {{RecordType::kStepStart, 1}}},
-      {"SIGKILL", [] {
+       0,
+       0,
+       {{RecordType::kStepStart, 1}}},
+      {"SIGKILL",
+       [] {
          Recorder run = Recorder::Open({.run = "r"});
          run.StepStart(1);
          ::kill(::getpid(), SIGKILL);
        },
-       -1, SIGKILL, {{RecordType::kStepStart, 1}}},
-      {"SIGTERM, not hooked", [] {
+       -1,
+       SIGKILL,
+       {{RecordType::kStepStart, 1}}},
+      {"SIGTERM, not hooked",
+       [] {
          Recorder run = Recorder::Open({.run = "r"});
          run.StepStart(1);
          ::raise(SIGTERM);
        },
-       -1, SIGTERM, {{RecordType::kStepStart, 1}}},
-      {"SIGTERM", [] {
+       -1,
+       SIGTERM,
+       {{RecordType::kStepStart, 1}}},
+      {"SIGTERM",
+       [] {
          Recorder run = Recorder::Open({.run = "r", .hook_sigterm = true});
          ::raise(SIGTERM);
        },
-       -1, SIGTERM, {{RecordType::kNotice, SIGTERM}}},
-      {"SIGTERM with an earlier handler", [] {
+       -1,
+       SIGTERM,
+       {{RecordType::kNotice, SIGTERM}}},
+      {"SIGTERM with an earlier handler",
+       [] {
          ::signal(SIGTERM, [](int) { std::exit(0); });
          static Recorder run = Recorder::Open({.run = "r", .hook_sigterm = true});
          ::raise(SIGTERM);
        },
-       0, 0, {{RecordType::kNotice, SIGTERM}, {RecordType::kJobEnd, 0}}},
-      {"SIGTERM ignored earlier", [] {
+       0,
+       0,
+       {{RecordType::kNotice, SIGTERM}, {RecordType::kJobEnd, 0}}},
+      {"SIGTERM ignored earlier",
+       [] {
          ::signal(SIGTERM, SIG_IGN);
          Recorder run = Recorder::Open({.run = "r", .hook_sigterm = true});
          ::raise(SIGTERM);
          run.StepStart(2);
          ::_exit(0);
        },
-       0, 0, {{RecordType::kNotice, SIGTERM}, {RecordType::kStepStart, 2}}},
+       0,
+       0,
+       {{RecordType::kNotice, SIGTERM}, {RecordType::kStepStart, 2}}},
   };
   for (const auto& c : kCases) {
     const journal::ScratchDir dir;

@@ -42,8 +42,8 @@ std::uint16_t AssignThreadOrdinal() noexcept {
 
 namespace {
 
-// A span's handle: bit 63 set, then kind, blocking, name and seq of the begin, so that its end needs no
-// table. seq has 31 bits (limits::kJournalRecords), a name 24.
+// A span's handle: bit 63 set, then kind, blocking, name and seq of the begin, so that its end
+// needs no table. seq has 31 bits (limits::kJournalRecords), a name 24.
 constexpr std::uint64_t kSpanMark = std::uint64_t{1} << 63;
 
 std::uint64_t PackSpan(std::int64_t seq, std::uint32_t name, SpanKind kind, Blocking blocking) {
@@ -68,15 +68,16 @@ std::int64_t FirstOf(std::int64_t option, std::int64_t environment) {
   return option == CoreOptions::kFromEnvironment ? environment : option;
 }
 
-// Launchers that are started in a loop may hand out the same key again. If this rank has used it and is
-// gone, this is the next attempt: "KEY~1". Every rank comes to the same answer by itself.
+// Launchers that are started in a loop may hand out the same key again. If this rank has used it
+// and is gone, this is the next attempt: "KEY~1". Every rank comes to the same answer by itself.
 std::string NextAttemptKey(const std::string& key, const RunUid& run_uid, std::int64_t rank,
                            const std::vector<journal::JournalFile>& journals) {
   std::uint64_t used = 0;
   for (const journal::JournalFile& file : journals) {
     const journal::Header& h = file.header;
-    const bool same_key = h.attempt_key == key || (h.attempt_key.starts_with(key) &&
-                                                   h.attempt_key.substr(key.size()).starts_with('~'));
+    const bool same_key =
+        h.attempt_key == key ||
+        (h.attempt_key.starts_with(key) && h.attempt_key.substr(key.size()).starts_with('~'));
     if (!same_key || h.run_uid != run_uid || h.rank != rank ||
         h.origin != journal::Origin::kRecorder) {
       continue;
@@ -134,18 +135,20 @@ Result<std::unique_ptr<Core>> Core::Open(const CoreOptions& options, const Envir
   request.run = header.run;
   request.job_id = header.job_id;
   request.attempt_index = header.attempt_index;
-  const Result<journal::Resume> resume =
-      journal::ParseResume(FirstOf(options.resume, env.resume));
+  request.rank = header.rank;
+  request.world_size = header.world_size;
+  request.now = (options.clock != nullptr ? *options.clock : SystemClock::Get()).Wall();
+  const Result<journal::Resume> resume = journal::ParseResume(FirstOf(options.resume, env.resume));
   if (!resume.ok()) return resume.status();
   request.resume = *resume;
   if (supervised) {
     const Result<RunUid> uid = ParseUid<RunUid>(env.run_uid);
-    if (!uid.ok()) return Status(Code::kInvalidArgument, "HEADWAY_RUN_UID: " + uid.status().message());
+    if (!uid.ok())
+      return Status(Code::kInvalidArgument, "HEADWAY_RUN_UID: " + uid.status().message());
     request.run_uid = *uid;
   }
 
-  const std::string directory =
-      journal::RunDirectory(place.dir, header.project, header.run);
+  const std::string directory = journal::RunDirectory(place.dir, header.project, header.run);
   const Result<UniqueFd> made = MakeAndOpenDirectory(
       place.dir, {"journals", MakePathComponent(header.project), MakePathComponent(header.run)});
   if (!made.ok()) return made.status();
@@ -194,9 +197,8 @@ Core::~Core() {
 std::uint64_t Core::BeginSpan(SpanKind kind, Blocking blocking, std::uint32_t name,
                               std::int64_t step) noexcept {
   const MonoNs now = writer_->Now();
-  const std::int64_t seq =
-      writer_->Append(journal::MetaHigh(RecordType::kSpanBegin, kind, blocking, ThreadOrdinal()),
-                      now, step, name);
+  const std::int64_t seq = writer_->Append(
+      journal::MetaHigh(RecordType::kSpanBegin, kind, blocking, ThreadOrdinal()), now, step, name);
   // A begin that was not kept has no end either.
   return seq == journal::kNotKept ? 0 : PackSpan(seq, name, kind, blocking);
 }
@@ -229,8 +231,8 @@ void Core::Notice(int signal) noexcept {
 void Core::Finish(int status) noexcept {
   if (!writer_->owned() || finished_.exchange(true)) return;
   heartbeat_.Stop();
-  writer_->AppendEssential(journal::MetaHigh(RecordType::kJobEnd, ThreadOrdinal()),
-                           writer_->Now(), status, 0);
+  writer_->AppendEssential(journal::MetaHigh(RecordType::kJobEnd, ThreadOrdinal()), writer_->Now(),
+                           status, 0);
   writer_->Finish();
 }
 

@@ -34,9 +34,9 @@ struct CoreOptions {
   bool hook_exit = true;
   bool job_start = true;
 
-  const Clock* clock = nullptr;                       ///< null: the system's
+  const Clock* clock = nullptr;  ///< null: the system's
   std::int64_t heartbeat_ns = kNanosPerSecond;
-  std::string node_local;                             ///< replaces /var/tmp/headway-<uid>
+  std::string node_local;  ///< replaces /var/tmp/headway-<uid>
 };
 
 namespace internal {
@@ -45,8 +45,8 @@ inline constexpr std::uint16_t kNoOrdinal = 0xffff;
 extern constinit thread_local std::uint16_t thread_ordinal;
 std::uint16_t AssignThreadOrdinal() noexcept;
 
-// Identity of the first thread that recorded, while it lives: it is nearly always the one that asks, and
-// comparing a register is cheaper than thread-local storage of a shared library.
+// Identity of the first thread that recorded, while it lives: it is nearly always the one that
+// asks, and comparing a register is cheaper than thread-local storage of a shared library.
 extern constinit std::atomic<std::uintptr_t> first_thread;
 
 inline std::uintptr_t ThreadPointer() noexcept {
@@ -87,8 +87,8 @@ class Core {
                           std::int64_t step) noexcept;
   void EndSpan(std::uint64_t span) noexcept;
   void RecordNamed(RecordType type, std::uint32_t name, std::int64_t a, std::int64_t b) noexcept {
-    writer_->Append(journal::NamedMetaHigh(static_cast<std::uint8_t>(type), name), writer_->Now(), a,
-                    b);
+    writer_->Append(journal::NamedMetaHigh(static_cast<std::uint8_t>(type), name), writer_->Now(),
+                    a, b);
   }
   void Config(std::string_view config_class, std::string_view json) noexcept;
   void Beat() noexcept;

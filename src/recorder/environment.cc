@@ -9,10 +9,11 @@
 namespace headway::recorder {
 namespace {
 
-// --- The table -------------------------------------------------------------------------------------
+// --- The table
+// -------------------------------------------------------------------------------------
 
-// Ranks: the first row whose rank can be read wins. Inner launchers first: torchrun under srun, mpirun
-// under a Slurm allocation.
+// Ranks: the first row whose rank can be read wins. Inner launchers first: torchrun under srun,
+// mpirun under a Slurm allocation.
 struct RankRow {
   std::string_view launcher;
   std::string_view rank;
@@ -29,8 +30,8 @@ constexpr RankRow kRanks[] = {
     {"slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_LOCALID"},
 };
 
-// Ranks that take some arithmetic, tried after the rows above: group · size of a group + index in it.
-// `size` is a number, or a comma-separated list that is counted.
+// Ranks that take some arithmetic, tried after the rows above: group · size of a group + index in
+// it. `size` is a number, or a comma-separated list that is counted.
 struct GroupRow {
   std::string_view launcher;
   std::string_view index;
@@ -44,15 +45,16 @@ constexpr GroupRow kGroups[] = {
     {"jobset", "JOB_COMPLETION_INDEX", "PROCESSES_IN_JOB", "JOB_INDEX", "REPLICATED_JOB_REPLICAS"},
 };
 
-// Jobs, outermost first. `id` names what outlives restarts; `restarts` counts them. An attempt key is made
-// of every level that has an id; `launch` tells apart launches within one job, where the launcher does.
+// Jobs, outermost first. `id` names what outlives restarts; `restarts` counts them. An attempt key
+// is made of every level that has an id; `launch` tells apart launches within one job, where the
+// launcher does.
 struct JobRow {
   std::string_view kind;
-  std::string_view scope;     // put before the id
+  std::string_view scope;  // put before the id
   std::string_view id;
   std::string_view id_else;
   std::string_view restarts;
-  bool no_count_is_zero;      // the variable appears with the first restart only
+  bool no_count_is_zero;  // the variable appears with the first restart only
   std::string_view launch;
 };
 constexpr JobRow kJobs[] = {
@@ -61,8 +63,7 @@ constexpr JobRow kJobs[] = {
     {"jobset", "", "JOBSET_UID", "", "JOBSET_RESTART_ATTEMPT", false, ""},
     {"job", "", "JOB_UID", "", "", false, ""},
     {"openmpi", "", "", "", "", false, "PMIX_NAMESPACE"},
-    {"torchrun", "", "TORCHELASTIC_RUN_ID", "", "TORCHELASTIC_RESTART_COUNT", false,
-     "MASTER_PORT"},
+    {"torchrun", "", "TORCHELASTIC_RUN_ID", "", "TORCHELASTIC_RESTART_COUNT", false, "MASTER_PORT"},
 };
 
 // Everything else.
@@ -75,8 +76,9 @@ constexpr PlainRow kPlain[] = {
     {"HEADWAY_PROJECT", "project, where the program names none"},
     {"HEADWAY_RUN", "run name, where the program names none"},
     {"HEADWAY_RESUME", "`auto`, `must` or `never`, where the program says nothing"},
-    {"HEADWAY_RUN_UID", "set by a supervisor: the run's uid. With it `HEADWAY_DIR`, `HEADWAY_PROJECT` and "
-                        "`HEADWAY_RUN` outweigh what the program says, so that both records meet"},
+    {"HEADWAY_RUN_UID",
+     "set by a supervisor: the run's uid. With it `HEADWAY_DIR`, `HEADWAY_PROJECT` and "
+     "`HEADWAY_RUN` outweigh what the program says, so that both records meet"},
     {"HEADWAY_JOB_ID", "job id, in place of those of the table above"},
     {"HEADWAY_ATTEMPT_KEY", "attempt key, in place of the one made from the table above"},
     {"HEADWAY_ATTEMPT", "restart count, in place of those of the table above"},
@@ -84,11 +86,13 @@ constexpr PlainRow kPlain[] = {
     {"HEADWAY_DISABLED", "`1`: record nothing"},
     {"SLURM_JOB_NAME", "run name without `HEADWAY_RUN`"},
     {"JOBSET_NAME", "run name without `HEADWAY_RUN`, in a JobSet"},
-    {"SLURM_ARRAY_JOB_ID", "with `SLURM_ARRAY_TASK_ID`: job id `ARRAY_TASK`, each task a run of its own"},
+    {"SLURM_ARRAY_JOB_ID",
+     "with `SLURM_ARRAY_TASK_ID`: job id `ARRAY_TASK`, each task a run of its own"},
     {"SLURM_ARRAY_TASK_ID", "see `SLURM_ARRAY_JOB_ID`"},
 };
 
-// --- Reading it ------------------------------------------------------------------------------------
+// --- Reading it
+// ------------------------------------------------------------------------------------
 
 std::string_view Text(const EnvMap& env, std::string_view variable) {
   if (variable.empty()) return {};
@@ -234,8 +238,7 @@ EnvMap ProcessEnvironment() {
 }
 
 std::string EnvironmentTables() {
-  std::string out =
-      "| launcher | rank | world size | else | local rank |\n|---|---|---|---|---|\n";
+  std::string out = "| launcher | rank | world size | else | local rank |\n|---|---|---|---|---|\n";
   for (const RankRow& row : kRanks) {
     out += "| " + std::string(row.launcher) + " |";
     for (const auto cell : {row.rank, row.world_size, row.world_size_else, row.local_rank}) {
@@ -243,8 +246,9 @@ std::string EnvironmentTables() {
     }
     out += "\n";
   }
-  out += "\n| launcher | index in its group | size of a group | group | number of groups |\n"
-         "|---|---|---|---|---|\n";
+  out +=
+      "\n| launcher | index in its group | size of a group | group | number of groups |\n"
+      "|---|---|---|---|---|\n";
   for (const GroupRow& row : kGroups) {
     out += "| " + std::string(row.launcher) + " |";
     for (const auto cell : {row.index, row.size, row.group, row.groups}) AppendCell(cell, &out);

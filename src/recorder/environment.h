@@ -7,7 +7,8 @@
 #include <string_view>
 
 /// What the environment says about a process: rank, world, job, attempt. A pure function of the
-/// variables; the one table of variables is in environment.cc and is printed in docs/environment.md.
+/// variables; the one table of variables is in environment.cc and is printed in
+/// docs/environment.md.
 
 namespace headway::recorder {
 
@@ -20,8 +21,8 @@ struct Environment {
   std::int64_t local_rank = -1;
   std::string launcher;  ///< which one: a row of the table, e.g. "torchrun"
 
-  std::string job_id;       ///< outermost job with an id that outlives restarts: "slurm:cluster/123"
-  std::string attempt_key;  ///< the same for all processes of one attempt; empty: not known
+  std::string job_id;  ///< outermost job with an id that outlives restarts: "slurm:cluster/123"
+  std::string attempt_key;          ///< the same for all processes of one attempt; empty: not known
   bool attempt_key_given = false;   ///< by HEADWAY_ATTEMPT_KEY: taken as it is
   std::int64_t attempt_index = -1;  ///< restarts so far, over all levels that tell
 

@@ -7,8 +7,8 @@
 #include <functional>
 #include <mutex>
 
-/// A thread that calls a function at an interval and does nothing else: all signals blocked, a small
-/// stack, named "headway". It never touches the interpreter of the program that it lives in.
+/// A thread that calls a function at an interval and does nothing else: all signals blocked, a
+/// small stack, named "headway". It never touches the interpreter of the program that it lives in.
 
 namespace headway::recorder {
 

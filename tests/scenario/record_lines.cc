@@ -151,6 +151,7 @@ Status RecordLines::ReadRecord(std::vector<std::string> words, Settings settings
 }
 
 // `T steps 0..9 every 10 [with 2..6 KIND [NAME]]`: a step each D seconds, with a span in each.
+// `every 9,11`: of 9 and 11 seconds in turn.
 Status RecordLines::ReadSteps(std::int64_t time, const std::vector<std::string>& words,
                               const Settings& settings) {
   if (words.size() < 4 || words[2] != "every") return Bad("written `T steps N..M every D`");
@@ -158,13 +159,21 @@ Status RecordLines::ReadSteps(std::int64_t time, const std::vector<std::string>&
   if (dots == std::string::npos) return Bad("written `T steps N..M every D`");
   const std::int64_t first = std::stoll(words[1].substr(0, dots));
   const std::int64_t last = std::stoll(words[1].substr(dots + 2));
-  const Result<std::int64_t> every = ParseDecimal(words[3]);
-  if (!every.ok()) return every.status();
+  std::vector<std::int64_t> lengths;
+  for (std::string_view left = words[3]; !left.empty();) {
+    const std::size_t comma = std::min(left.find(','), left.size());
+    const Result<std::int64_t> length = ParseDecimal(left.substr(0, comma));
+    if (!length.ok()) return length.status();
+    lengths.push_back(*length);
+    left.remove_prefix(std::min(comma + 1, left.size()));
+  }
   const bool with = words.size() > 6 && words[4] == "with";
   if (words.size() > 4 && !with) return Bad("`with` is followed by a range and a span");
-  for (std::int64_t step = first; step <= last; ++step) {
+  std::int64_t start = time;
+  std::size_t length = 0;
+  for (std::int64_t step = first; step <= last;
+       ++step, start += lengths[length++ % lengths.size()]) {
     ++order_;
-    const std::int64_t start = time + (step - first) * *every;
     Put(start, RecordType::kStepStart, settings).record.a = step;
     if (!with) continue;
     const auto range = ParseRange(words[5]);
@@ -239,7 +248,13 @@ Status RecordLines::ReadPoint(std::int64_t time, const std::vector<std::string>&
     entry.name = Rest(words, 1);
     entry.record.a = IsClean(entry.name) ? 0 : 1;
   } else if (verb == "heartbeat") {
-    put(RecordType::kHeartbeat).record.a = kNoTime;
+    Record& record = put(RecordType::kHeartbeat).record;
+    record.a = kNoTime;
+    if (const auto wall = Text(settings, "wall")) {
+      const Result<std::int64_t> time_ns = ParseDecimal(*wall);
+      if (!time_ns.ok()) return time_ns.status();
+      record.a = *time_ns;
+    }
   } else if (verb == "query") {
     put(RecordType::kQuery);
   } else if (verb == "capacity") {
@@ -319,12 +334,19 @@ std::string RecordLines::EventLine(const Entry& entry, const RunRecords& run) co
     case RecordType::kCheckpointSaved:
     case RecordType::kRollback: json.Field("step", r.a); break;
     case RecordType::kJobEnd:
-      if (!entry.name.empty()) json.Field("status", entry.name);
+      if (entry.name == "0" || entry.name == "1") {
+        json.Field("status", entry.record.a);
+      } else if (!entry.name.empty()) {
+        json.Field("status", entry.name);
+      }
       break;
     case RecordType::kNotice:
       if (r.a != 0) json.Field("signal", r.a);
       break;
-    case RecordType::kClock: json.Field("wall_ns", r.a); break;
+    case RecordType::kClock:
+    case RecordType::kHeartbeat:
+      if (r.a != kNoTime) json.Field("wall_ns", r.a);
+      break;
     case RecordType::kExit:
       if (r.a >= 0) json.Field("status", r.a);
       if (r.b != 0) json.Field("signal", r.b);

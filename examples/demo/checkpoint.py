@@ -1,0 +1,38 @@
+"""Checkpoints that survive a crash at any instant: written aside, flushed, then renamed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+KEPT = 2
+
+
+def save(folder: Path, step: int, state: dict[str, np.ndarray]) -> None:
+    """Writes the state after `step` and removes all but the newest KEPT checkpoints."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"step-{step:08}.npz"
+    aside = path.with_suffix(".partial")
+    with open(aside, "wb") as file:
+        np.savez(file, **state)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(aside, path)
+    directory = os.open(folder, os.O_RDONLY)
+    os.fsync(directory)
+    os.close(directory)
+    for old in sorted(folder.glob("step-*.npz"))[:-KEPT]:
+        old.unlink()
+
+
+def newest(folder: Path) -> tuple[int, Path] | None:
+    """Step and file of the newest checkpoint."""
+    found = sorted(folder.glob("step-*.npz"))
+    return (int(found[-1].stem.removeprefix("step-")), found[-1]) if found else None
+
+
+def load(path: Path) -> dict[str, np.ndarray]:
+    with np.load(path) as file:
+        return {name: file[name] for name in file.files}

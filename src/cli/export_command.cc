@@ -1,0 +1,216 @@
+#include "cli/commands.h"
+#include "cli/export_file.h"
+#include "cli/place.h"
+#include "cli/text.h"
+#include "base/time_format.h"
+#include "formats/csv/writer.h"
+#include "formats/jsonl/writer.h"
+#include "journal/reader.h"
+
+namespace headway::cli {
+namespace {
+
+constexpr std::size_t kFlushBytes = std::size_t{1} << 20;
+
+using csv::ColumnType;
+
+// All records of a run as they stand in its journals.
+Result<RunRecords> ReadRecords(const runs::Run& run, std::vector<Status>* problems) {
+  RunRecords all;
+  for (const journal::JournalFile& file : run.journals) {
+    journal::ReaderOptions options;
+    options.names = &all.names;
+    options.writer = static_cast<WriterId>(all.writers.size());
+    Result<journal::JournalReader> reader = journal::JournalReader::Open(file.path, options);
+    if (!reader.ok()) {
+      problems->push_back(reader.status());
+      continue;
+    }
+    all.writers.push_back(journal::ToModelWriter(file.header));
+    all.liveness.push_back(reader->liveness());
+    std::vector<Record> batch(1024);
+    while (true) {
+      const Result<std::size_t> got = reader->Next(batch);
+      if (!got.ok()) return got.status();
+      if (*got == 0) break;
+      all.records.insert(all.records.end(), batch.begin(),
+                         batch.begin() + static_cast<std::ptrdiff_t>(*got));
+    }
+    if (const Status damage = reader->summary().Check(file.path); !damage.ok()) {
+      problems->push_back(damage);
+    }
+  }
+  return all;
+}
+
+class CsvTable {
+ public:
+  CsvTable(ExportFile* file, std::vector<csv::Column> columns)
+      : file_(file), csv_(&buffer_, std::move(columns)) {}
+
+  csv::CsvWriter& cells() { return csv_; }
+  void Optional(const std::optional<std::int64_t>& value) {
+    value ? csv_.Integer(*value) : csv_.Empty();
+  }
+  Status EndRow() {
+    csv_.EndRow();
+    return buffer_.size() >= kFlushBytes ? Flush() : OkStatus();
+  }
+  Status Flush() {
+    const Status status = file_->Write(buffer_);
+    buffer_.clear();
+    return status;
+  }
+
+ private:
+  ExportFile* file_;
+  std::string buffer_;
+  csv::CsvWriter csv_;
+};
+
+Status WriteTimeline(const std::vector<TimelineInterval>& intervals, ExportFile* file) {
+  CsvTable table(file, {{"begin", ColumnType::kText},
+                        {"begin_ns", ColumnType::kInteger},
+                        {"end_ns", ColumnType::kInteger},
+                        {"duration_ns", ColumnType::kInteger},
+                        {"category", ColumnType::kText},
+                        {"name", ColumnType::kText},
+                        {"attempt", ColumnType::kInteger},
+                        {"step", ColumnType::kInteger}});
+  for (const TimelineInterval& interval : intervals) {
+    table.cells()
+        .Text(FormatTime(WallNs{interval.begin}))
+        .Integer(interval.begin)
+        .Integer(interval.end)
+        .Integer(interval.end - interval.begin)
+        .Text(CategoryName(interval.category))
+        .Text(interval.name);
+    table.Optional(interval.attempt < 0 ? std::nullopt : std::optional(interval.attempt));
+    table.Optional(interval.step);
+    HEADWAY_RETURN_IF_ERROR(table.EndRow());
+  }
+  return table.Flush();
+}
+
+Status WriteSteps(const std::vector<StepSummary>& steps, ExportFile* file) {
+  CsvTable table(file, {{"attempt", ColumnType::kInteger},
+                        {"step", ColumnType::kInteger},
+                        {"start", ColumnType::kText},
+                        {"start_ns", ColumnType::kInteger},
+                        {"end_ns", ColumnType::kInteger},
+                        {"work_ns", ColumnType::kInteger},
+                        {"productive_ns", ColumnType::kInteger},
+                        {"wasted_ns", ColumnType::kInteger},
+                        {"data_loading_ns", ColumnType::kInteger},
+                        {"program_startup_ns", ColumnType::kInteger},
+                        {"step_stall_ns", ColumnType::kInteger},
+                        {"infrastructure_recovery_ns", ColumnType::kInteger},
+                        {"blocked_ns", ColumnType::kInteger},
+                        {"first", ColumnType::kInteger},
+                        {"complete", ColumnType::kInteger},
+                        {"retained", ColumnType::kInteger}});
+  for (const StepSummary& step : steps) {
+    table.cells()
+        .Integer(step.attempt)
+        .Integer(step.step)
+        .Text(FormatTime(WallNs{step.start}))
+        .Integer(step.start)
+        .Integer(step.end)
+        .Integer(step.work_ns)
+        .Integer(step.productive_ns)
+        .Integer(step.wasted_ns)
+        .Integer(step.data_loading_ns)
+        .Integer(step.program_startup_ns)
+        .Integer(step.step_stall_ns)
+        .Integer(step.infrastructure_recovery_ns)
+        .Integer(step.blocked_ns)
+        .Integer(step.first ? 1 : 0)
+        .Integer(step.complete ? 1 : 0)
+        .Integer(step.retained ? 1 : 0);
+    HEADWAY_RETURN_IF_ERROR(table.EndRow());
+  }
+  return table.Flush();
+}
+
+class ExportCommand final : public Command {
+ public:
+  void Describe(Description* description) override {
+    description->Text(
+        "jsonl is the event file that headway import reads: all records, but for the texts of "
+        "configurations and of standard error. csv is a table for spreadsheets: the intervals of "
+        "the timeline, or with --what steps the steps.");
+    DescribeRun(description, &run_);
+    description->Choice("--as", "FORMAT", {"jsonl", "csv"}, &as_, "required: jsonl or csv");
+    description->Choice("--what", "WHAT", {"timeline", "steps"}, &what_,
+                        "with csv: timeline (the default) or steps");
+    Argument& out = description->Option("-o,--out", "PATH", &out_,
+                                        "the file to write; standard output without it");
+    out.completion = Completion::kFile;
+    DescribeTimes(description, &times_);
+    Argument& dirs = description->Option("--dir", "DIR", &place_.dirs,
+                                         "data directory; may be given several times");
+    dirs.completion = Completion::kDirectory;
+    description->Option("--project", "P", &place_.project, "project");
+    description->Example("headway export llama-7b --as jsonl --out llama-7b.jsonl",
+                         "the run as an event file");
+    description->Example("headway export llama-7b --as csv --what steps", "its steps as a table");
+  }
+
+  Result<int> Run(const Context& context) override {
+    if (as_.empty()) {
+      return Status(Code::kInvalidArgument, "say which format to export as: --as jsonl or --as csv");
+    }
+    const bool timed = !times_.window.empty() || times_.last || !times_.as_of.empty();
+    if (as_ == "jsonl" && (timed || !what_.empty())) {
+      return Status(Code::kInvalidArgument,
+                    "an event file holds the whole run: --window, --last, --as-of and --what go "
+                    "with --as csv");
+    }
+    const Status status = as_ == "jsonl" ? ExportEvents(context) : ExportCsv(context);
+    // Whoever reads may have seen enough.
+    if (!status.ok() && !context.out->closed()) return status;
+    return 0;
+  }
+
+ private:
+  Status ExportEvents(const Context& context) {
+    const Result<runs::Run> run = FindRun(&place_, run_);
+    if (!run.ok()) return run.status();
+    std::vector<Status> problems;
+    const Result<RunRecords> records = ReadRecords(*run, &problems);
+    TellProblems(problems);
+    if (!records.ok()) return records.status();
+    Result<ExportFile> file = ExportFile::Open(out_, context.out);
+    if (!file.ok()) return file.status();
+    HEADWAY_RETURN_IF_ERROR(jsonl::WriteEvents(
+        *records, [&file](std::string_view chunk) { return file->Write(chunk); }));
+    return file->Commit();
+  }
+
+  Status ExportCsv(const Context& context) {
+    Result<OpenRun> open = Open(context, &place_, run_);
+    if (!open.ok()) return open.status();
+    const Result<ledger::Query> query =
+        MakeQuery(times_, &open->loaded.ledger, SystemClock::WallNow());
+    if (!query.ok()) return query.status();
+    Result<ExportFile> file = ExportFile::Open(out_, context.out);
+    if (!file.ok()) return file.status();
+    HEADWAY_RETURN_IF_ERROR(what_ == "steps"
+                                ? WriteSteps(open->loaded.ledger.Steps(*query), &*file)
+                                : WriteTimeline(open->loaded.ledger.Timeline(*query), &*file));
+    return file->Commit();
+  }
+
+  std::string run_;
+  std::string as_;
+  std::string what_;
+  std::string out_;
+  TimeOptions times_;
+  Place place_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeExport() { return std::make_unique<ExportCommand>(); }
+
+}  // namespace headway::cli

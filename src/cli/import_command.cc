@@ -1,0 +1,211 @@
+#include <algorithm>
+
+#include "base/json_writer.h"
+#include "cli/commands.h"
+#include "cli/import_events.h"
+#include "cli/import_files.h"
+#include "cli/import_journal.h"
+#include "cli/place.h"
+#include "cli/progress.h"
+#include "cli/text.h"
+
+namespace headway::cli {
+namespace {
+
+constexpr std::size_t kProblemsShown = 10;
+
+class ImportCommand final : public Command {
+ public:
+  void Describe(Description* description) override {
+    description->Text(
+        "Event files (jsonl) hold one JSON object a line, see docs/formats/jsonl.md; several files "
+        "of one call tell of one job. Journals (hwj) are copied as they are. Importing the same "
+        "data again changes nothing.");
+    description->Positional("FILE", &files_, "an event file or a journal; - is standard input")
+        .completion = Completion::kFile;
+    description->Option("--run", "RUN", &run_,
+                        "the run's name; journals bring their own along")
+        .completion = Completion::kRun;
+    description->Choice("--as", "FORMAT", {"jsonl", "hwj"}, &as_,
+                        "what the files are; without it, their first bytes tell");
+    description->Flag("--strict", &strict_, "a line that can't be read is an error (exit code 3)");
+    description->Flag("--replace", &replace_,
+                      "put the data in the place of what was imported under this name before");
+    DescribePlace(description, &place_);
+    description->Example("headway import events.jsonl --run llama-7b",
+                         "makes the run llama-7b from an event file");
+    description->Example("headway import /mnt/node7/*.hwj", "journals of another machine");
+  }
+
+  Result<int> Run(const Context& context) override {
+    std::optional<std::string> project;
+    if (!place_.project.empty()) project = place_.project;
+    HEADWAY_RETURN_IF_ERROR(Resolve(&place_));
+    if (!run_.empty()) HEADWAY_RETURN_IF_ERROR(CheckName("the run's name", run_));
+    const std::string& dir = place_.dirs.front();
+
+    Progress progress(context.error_terminal, "importing");
+    EventText events;
+    for (std::size_t i = 0; i < files_.size(); ++i) {
+      progress.Update(static_cast<double>(i) / static_cast<double>(files_.size()));
+      Result<Input> input = OpenInput(files_[i]);
+      if (!input.ok()) return input.status();
+      if (as_ == "hwj" || (as_.empty() && input->journal)) {
+        JournalTarget target;
+        target.dir = dir;
+        target.project = project;
+        if (!run_.empty()) target.run = run_;
+        const Result<ImportedRun> made = CopyJournal(&*input, target, &damage_);
+        if (!made.ok()) return made.status();
+        if (strict_ && !damage_.empty()) return damage_.front();
+        Add(*made);
+        continue;
+      }
+      if (run_.empty()) {
+        return Status(Code::kInvalidArgument,
+                      "say which run the events of " + input->name + " are of: --run NAME");
+      }
+      events.Begin(input->name);
+      HEADWAY_RETURN_IF_ERROR(ReadRest(&*input, &events.text));
+    }
+    progress.Clear();
+    jsonl::Import import;
+    if (!events.sources.empty()) {
+      const Status status = ImportEvents(events, dir, &import);
+      if (!status.ok()) {
+        TellEventProblems(events, import);
+        return status;
+      }
+    }
+    Tell(context, events, import);
+    return 0;
+  }
+
+ private:
+  Status ImportEvents(const EventText& events, const std::string& dir, jsonl::Import* import) {
+    Result<jsonl::Import> read = jsonl::ReadEvents(events.text, {});
+    if (!read.ok()) return read.status();
+    *import = *std::move(read);
+    if (strict_ && import->problems_total > 0) {
+      const jsonl::Problem problem = import->problems.front();
+      import->problems.clear();
+      import->problems_total = 0;
+      return {Code::kDataLoss, events.PlaceOf(problem) + ": " + problem.sentence +
+                                   "; mend or remove the line, or import without --strict"};
+    }
+    const bool any = std::any_of(import->runs.begin(), import->runs.end(), [](const auto& run) {
+      return std::any_of(run.records.begin(), run.records.end(), [](const Record& record) {
+        return record.type != RecordType::kNote;
+      });
+    });
+    if (!any) {
+      return {Code::kDataLoss, "there is no event in " + events.sources.front().name +
+                                   (events.sources.size() > 1 ? " and the other files" : "") +
+                                   (import->problems.empty() ? ": it is empty" : "")};
+    }
+    const Result<std::vector<ImportedRun>> made =
+        WriteRuns(events, import->runs, {dir, place_.project, run_, replace_});
+    if (!made.ok()) return made.status();
+    for (const ImportedRun& run : *made) Add(run);
+    return OkStatus();
+  }
+
+  /// Journals of one run make one entry.
+  void Add(const ImportedRun& made) {
+    for (ImportedRun& run : runs_) {
+      if (run.uid != made.uid || run.name != made.name) continue;
+      run.journals += made.journals;
+      run.records += made.records;
+      run.start = std::min(run.start, made.start);
+      run.unchanged &= made.unchanged;
+      return;
+    }
+    runs_.push_back(made);
+  }
+
+  void TellEventProblems(const EventText& events, const jsonl::Import& import) const {
+    for (std::size_t i = 0; i < import.problems.size() && i < kProblemsShown; ++i) {
+      Complain("warning: " + events.PlaceOf(import.problems[i]) + ": " +
+               import.problems[i].sentence + "; skipped");
+    }
+    if (import.problems_total > kProblemsShown) {
+      Complain("warning: and " +
+               ShowCount(static_cast<std::int64_t>(import.problems_total - kProblemsShown)) +
+               " more lines that can't be read; skipped");
+    }
+  }
+
+  void Tell(const Context& context, const EventText& events, const jsonl::Import& import) const {
+    if (place_.json) {
+      *context.out << Json(events, import);
+      return;
+    }
+    TellEventProblems(events, import);
+    TellProblems(damage_);
+    for (const ImportedRun& run : runs_) {
+      std::string line = run.unchanged ? "unchanged: run " : "imported run ";
+      line += PrintableLine(run.name);
+      if (run.project != "default") line += " of project " + PrintableLine(run.project);
+      line += run.unchanged ? " is there already, with these " : ": ";
+      line += ShowCount(static_cast<std::int64_t>(run.records)) + " records in " +
+              ShowCount(static_cast<std::int64_t>(run.journals)) +
+              (run.journals == 1 ? " journal" : " journals");
+      if (!run.unchanged) line += ", from " + ShowTime(run.start) + " UTC on";
+      *context.out << line << "\n";
+    }
+    if (runs_.size() > 1 && !events.sources.empty()) {
+      *context.out << "the file tells of several runs of one name: the newest is "
+                   << PrintableLine(runs_.back().name) << ", the others are NAME@DATE; see "
+                   << "headway runs list\n";
+    }
+  }
+
+  std::string Json(const EventText& events, const jsonl::Import& import) const {
+    std::string out;
+    JsonWriter json(&out, 1);
+    json.BeginObject().Key("runs").BeginArray();
+    for (const ImportedRun& run : runs_) {
+      json.BeginObject()
+          .Field("run", run.name)
+          .Field("project", run.project)
+          .Field("uid", ToHex(run.uid))
+          .Field("journals", run.journals)
+          .Field("records", run.records)
+          .Field("unchanged", run.unchanged)
+          .EndObject();
+    }
+    json.EndArray().Key("problems").BeginArray();
+    for (const jsonl::Problem& problem : import.problems) {
+      const EventSource& source = events.SourceOf(problem);
+      json.BeginObject()
+          .Field("file", source.name)
+          .Field("line", problem.line - source.first_line + 1)
+          .Field("offset", problem.offset - source.first_offset)
+          .Field("code", jsonl::ProblemCode(problem.kind))
+          .Field("message", problem.sentence)
+          .EndObject();
+    }
+    for (const Status& damage : damage_) {
+      json.BeginObject().Field("code", "journal_damage").Field("message", damage.message());
+      json.EndObject();
+    }
+    json.EndArray();
+    json.Field("problems_total", import.problems_total + damage_.size()).EndObject();
+    return out + "\n";
+  }
+
+  std::vector<std::string> files_;
+  std::string run_;
+  std::string as_;
+  bool strict_ = false;
+  bool replace_ = false;
+  Place place_;
+  std::vector<ImportedRun> runs_;
+  std::vector<Status> damage_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeImport() { return std::make_unique<ImportCommand>(); }
+
+}  // namespace headway::cli

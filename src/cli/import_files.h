@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/files.h"
+#include "base/status.h"
+
+/// Files that a user names for import, and the place where new journals are made ready.
+
+namespace headway::cli {
+
+/// An open input. `head` is what has been read of it to find out what it is.
+struct Input {
+  std::string name;
+  UniqueFd fd;
+  std::string head;
+  bool journal = false;  ///< it begins as a journal does
+};
+
+/// Opens `path`, "-" for standard input; pipes are fine. Errors name the path and the reason.
+Result<Input> OpenInput(const std::string& path);
+
+/// Reads the next part, empty at the end. At most 1 MiB.
+Result<std::string> ReadPart(Input* input);
+/// The rest of it, `head` included, appended to `*text`.
+Status ReadRest(Input* input, std::string* text);
+
+/// A directory of this process's own below the data directory, in which journals are written before
+/// they appear under their run. Removed with all that is left in it.
+class Staging {
+ public:
+  static Result<Staging> Make(const std::string& dir);
+  Staging(Staging&& other) noexcept;
+  Staging& operator=(Staging&&) = delete;
+  ~Staging();
+
+  const std::string& path() const { return path_; }
+  /// Moves `name` into the directory of the run, in the place of a file of the same name.
+  Status Publish(const std::string& name, const std::string& dir, const std::string& project,
+                 const std::string& run) const;
+
+ private:
+  Staging(std::string parent, std::string path)
+      : parent_(std::move(parent)), path_(std::move(path)) {}
+  std::string parent_;
+  std::string path_;
+};
+
+}  // namespace headway::cli

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "cli/import_events.h"
+#include "cli/import_files.h"
+
+namespace headway::cli {
+
+struct JournalTarget {
+  std::string dir;
+  std::optional<std::string> project;  ///< nothing: as its header says
+  std::optional<std::string> run;
+};
+
+/// Copies a journal below `target.dir`, under the name that it or `target` says. A journal that is
+/// there already is left alone unless the new copy holds more. Damage to its records is appended to
+/// `*problems`; DataLoss when it is no journal at all.
+Result<ImportedRun> CopyJournal(Input* input, const JournalTarget& target,
+                                std::vector<Status>* problems);
+
+}  // namespace headway::cli

@@ -1,0 +1,176 @@
+#include <unistd.h>
+
+#include <iterator>
+#include <string>
+
+#include "base/json_writer.h"
+#include "base/time_format.h"
+#include "cli/commands.h"
+#include "cli/place.h"
+#include "cli/progress.h"
+#include "cli/run_files.h"
+#include "cli/text.h"
+
+namespace headway::cli {
+namespace {
+
+// The answer to a question on the terminal.
+bool Confirmed(const std::string& question) {
+  const std::string text = question + " [y/N] ";
+  (void)!::write(STDERR_FILENO, text.data(), text.size());
+  char answer[64];
+  const ssize_t got = ::read(STDIN_FILENO, answer, sizeof answer);
+  return got > 0 && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+std::string Json(const std::vector<RunFacts>& gone, std::int64_t kept, bool dry_run) {
+  std::string out;
+  JsonWriter json(&out, 1);
+  std::uint64_t bytes = 0;
+  json.BeginObject().Key("deleted").BeginArray();
+  for (const RunFacts& facts : gone) {
+    bytes += facts.bytes;
+    json.BeginObject()
+        .Field("run", facts.run.label)
+        .Field("project", facts.run.project)
+        .Field("uid", ToHex(facts.run.uid))
+        .Field("journals", facts.run.journals.size())
+        .Field("bytes", facts.bytes)
+        .EndObject();
+  }
+  json.EndArray().Field("bytes", bytes).Field("kept", kept).Field("dry_run", dry_run).EndObject();
+  return out + "\n";
+}
+
+std::string JournalsText(const RunFacts& facts) {
+  const std::size_t count = facts.run.journals.size();
+  return ShowCount(static_cast<std::int64_t>(count)) + (count == 1 ? " journal, " : " journals, ") +
+         ShowBytes(facts.bytes);
+}
+
+class RunsDeleteCommand final : public Command {
+ public:
+  void Describe(Description* description) override {
+    description->Text(
+        "Deletes the journals of one run for good. Asks first; refuses while a process of the run "
+        "is alive. Other runs of the same name stay.");
+    DescribeRun(description, &run_);
+    description->Flag("-y,--yes", &yes_, "do not ask");
+    DescribePlace(description, &place_);
+    description->Example("headway runs delete llama-7b --yes", "deletes its newest run");
+  }
+
+  Result<int> Run(const Context& context) override {
+    const Result<runs::Run> run = FindRun(&place_, run_);
+    if (!run.ok()) return run.status();
+    const Result<RunFacts> facts = LearnFacts(*run, SystemClock::WallNow());
+    if (!facts.ok()) return facts.status();
+    if (const std::string why = WhyKept(*facts); !why.empty()) {
+      return Status(Code::kFailedPrecondition, why);
+    }
+    if (!yes_) {
+      if (::isatty(STDIN_FILENO) != 1) {
+        return Status(Code::kInvalidArgument,
+                      "deleting needs a yes: give --yes, for there is no terminal to ask on");
+      }
+      if (!Confirmed("delete run " + PrintableLine(run->label) + " (" + JournalsText(*facts) +
+                     ", started " + ShowTime(run->start) + " UTC)?")) {
+        return Status(Code::kCancelled, "nothing was deleted");
+      }
+    }
+    HEADWAY_RETURN_IF_ERROR(RemoveRun(*run));
+    if (place_.json) {
+      *context.out << Json({*facts}, 0, false);
+    } else {
+      *context.out << "deleted run " << PrintableLine(run->label) << ": " << JournalsText(*facts)
+                   << "\n";
+    }
+    return 0;
+  }
+
+ private:
+  std::string run_;
+  bool yes_ = false;
+  Place place_;
+};
+
+class RunsPruneCommand final : public Command {
+ public:
+  void Describe(Description* description) override {
+    description->Text(
+        "Deletes the journals of runs whose last sign of life is older than the given time and "
+        "that have ended. Runs with a live process stay, and so do those that may go on elsewhere.");
+    Argument& older = description->Duration("--older-than", &older_than_, "how old, e.g. 30d");
+    older.help += " (required)";
+    description->Flag("--dry-run", &dry_run_, "only say what would be deleted");
+    DescribePlace(description, &place_);
+    description->Example("headway runs prune --older-than 30d --dry-run",
+                         "what would go, and how much space it takes");
+  }
+
+  Result<int> Run(const Context& context) override {
+    if (!older_than_) {
+      return Status(Code::kInvalidArgument, "runs prune needs --older-than DUR, e.g. 30d");
+    }
+    HEADWAY_RETURN_IF_ERROR(Resolve(&place_));
+    std::vector<Status> problems;
+    const Result<std::vector<runs::Run>> runs =
+        runs::List(place_.dirs, place_.project, &problems);
+    if (!runs.ok()) return runs.status();
+    const WallNs now = SystemClock::WallNow();
+    std::vector<RunFacts> gone;
+    std::int64_t kept = 0;
+    Progress progress(context.error_terminal, "pruning");
+    for (std::size_t i = 0; i < runs->size(); ++i) {
+      progress.Update(static_cast<double>(i) / static_cast<double>(runs->size()));
+      Result<RunFacts> facts = LearnFacts((*runs)[i], now);
+      if (!facts.ok()) {
+        problems.push_back(facts.status());
+        ++kept;
+        continue;
+      }
+      if (!Prunable(*facts, now.ns - *older_than_)) {
+        ++kept;
+        continue;
+      }
+      if (!dry_run_) {
+        if (const Status removed = RemoveRun((*runs)[i]); !removed.ok()) {
+          problems.push_back(removed);
+          ++kept;
+          continue;
+        }
+      }
+      gone.push_back(*std::move(facts));
+    }
+    progress.Clear();
+    TellProblems(problems);
+    *context.out << (place_.json ? Json(gone, kept, dry_run_) : Text(gone, kept));
+    return 0;
+  }
+
+ private:
+  std::string Text(const std::vector<RunFacts>& gone, std::int64_t kept) const {
+    std::string out;
+    std::uint64_t bytes = 0;
+    const std::string verb = dry_run_ ? "would delete " : "deleted ";
+    for (const RunFacts& facts : gone) {
+      bytes += facts.bytes;
+      out += verb + PrintableLine(facts.run.label) + ": " + JournalsText(facts) + ", ended " +
+             ShowTime(facts.report.end.value_or(facts.run.start)) + " UTC\n";
+    }
+    const auto count = static_cast<std::int64_t>(gone.size());
+    return out + verb + ShowCount(count) + (count == 1 ? " run, " : " runs, ") +
+           ShowBytes(bytes) + "; " + ShowCount(kept) + (kept == 1 ? " stays\n" : " stay\n");
+  }
+
+  std::optional<std::int64_t> older_than_;
+  bool dry_run_ = false;
+  Place place_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeRunsDelete() { return std::make_unique<RunsDeleteCommand>(); }
+std::unique_ptr<Command> MakeRunsPrune() { return std::make_unique<RunsPruneCommand>(); }
+
+}  // namespace headway::cli

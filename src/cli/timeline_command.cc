@@ -1,0 +1,58 @@
+#include "cli/commands.h"
+#include "cli/palette.h"
+#include "cli/place.h"
+#include "cli/rows.h"
+#include "cli/text.h"
+#include "cli/timeline_text.h"
+
+namespace headway::cli {
+namespace {
+
+class TimelineCommand final : public Command {
+ public:
+  void Describe(Description* description) override {
+    description->Text(
+        "On a terminal a picture with a lane for each attempt; with --json the intervals "
+        "themselves, which join without a gap and add up to the elapsed time.");
+    DescribeRun(description, &run_);
+    DescribeTimes(description, &times_);
+    DescribePlace(description, &place_);
+    description->Flag("--seconds", &seconds_, "with --json: durations as decimal seconds too");
+    description->Example("headway timeline llama-7b", "the whole run at one glance");
+    description->Example("headway timeline llama-7b --last 1h --json", "its last hour as rows");
+  }
+
+  Result<int> Run(const Context& context) override {
+    Result<OpenRun> open = Open(context, &place_, run_);
+    if (!open.ok()) return open.status();
+    const Result<ledger::Query> query =
+        MakeQuery(times_, &open->loaded.ledger, SystemClock::WallNow());
+    if (!query.ok()) return query.status();
+    const std::vector<TimelineInterval> intervals = open->loaded.ledger.Timeline(*query);
+    if (place_.json) {
+      WriteJsonRows(intervals, {.seconds = seconds_}, context.out);
+      return 0;
+    }
+    const Report report = MakeReport(&*open, *query);
+    *context.out << Paint(Tone::kStrong, PrintableLine(report.run), context.terminal) << "  "
+                 << Paint(ToneOf(report.state), RunStateName(report.state), context.terminal)
+                 << "  " << ShowDuration(report.elapsed_ns) << " elapsed"
+                 << (report.goodput ? ", goodput " + ShowPercent(*report.goodput) : "") << "\n\n";
+    const std::int64_t from = intervals.empty() ? 0 : intervals.front().begin;
+    const std::int64_t to = intervals.empty() ? 0 : intervals.back().end;
+    *context.out << RenderTimeline(intervals, from, to, context.terminal);
+    return 0;
+  }
+
+ private:
+  std::string run_;
+  TimeOptions times_;
+  Place place_;
+  bool seconds_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeTimeline() { return std::make_unique<TimelineCommand>(); }
+
+}  // namespace headway::cli

@@ -1,0 +1,583 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/time_format.h"
+#include "formats/jsonl/schema.h"
+#include "ledger/ledger.h"
+#include "model/report.h"
+#include "model/run_records.h"
+
+// What must hold for any set of records, however absurd: sums are exact, nothing is negative, windows
+// add up, and neither order, batches, repeats nor snapshots change an answer.
+//
+// HEADWAY_PROPERTY_COUNT says how many random histories are tried (100000), HEADWAY_PROPERTY_SEED
+// with which one to begin (1). A history that fails is printed as small as it still fails.
+
+namespace headway {
+namespace {
+
+using ledger::Ledger;
+using ledger::Query;
+
+struct History {
+  RunRecords run;
+  bool supervised = false;
+};
+
+std::int64_t Setting(const char* name, std::int64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text != nullptr ? std::stoll(text) : otherwise;
+}
+
+// ------------------------------------------------------------------------------------------------
+// Random histories
+// ------------------------------------------------------------------------------------------------
+
+class Generator {
+ public:
+  explicit Generator(std::uint64_t seed) : random_(seed) {}
+
+  History Make() {
+    Writers();
+    unit_ = Pick<std::int64_t>({1, 1'000, 1'000'000'000, 1'000'000'000, 1'000'000'000,
+                                60'000'000'000, 1'000'000'000'000'000});
+    if (Chance(3)) unit_ = 400'000'000'000'000'000;
+    now_ = Chance(80) ? 0 : Between(-5, 5) * unit_;
+    const std::int64_t count = Chance(90) ? Between(1, 24) : Between(25, 160);
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (Chance(4)) {
+        Loop();
+      } else {
+        Put();
+      }
+    }
+    if (Chance(50)) now_ += Between(0, 200) * unit_;
+    return std::move(history_);
+  }
+
+ private:
+  struct Hand {  // what the generator remembers of a writer
+    std::uint64_t seq = 0;
+    std::int64_t step = -1;
+    std::vector<std::pair<SpanKind, NameId>> open;
+    std::vector<std::uint64_t> handles;
+  };
+
+  bool Chance(int percent) { return static_cast<int>(random_() % 100) < percent; }
+  std::int64_t Between(std::int64_t low, std::int64_t high) {
+    return low + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(high - low + 1));
+  }
+  template <typename T>
+  T Pick(std::initializer_list<T> choices) {
+    return choices.begin()[random_() % choices.size()];
+  }
+
+  void Writers() {
+    for (const char* name : {"", "eval", "Eval", "rollout", "scale_up", "torn_tail"}) {
+      names_.push_back(history_.run.names.Intern(name));
+    }
+    const bool journals = Chance(45);
+    const bool keyed = Chance(35);
+    const std::int64_t count = Chance(50) ? 1 : Between(2, 4);
+    for (std::int64_t i = 0; i < count; ++i) {
+      Writer writer;
+      writer.name = "w" + std::to_string(Between(0, 2));
+      writer.rank = Pick<std::int64_t>({0, 0, 0, -1, 1, 2});
+      writer.event_file = !journals;
+      writer.monotonic = journals && Chance(80);
+      writer.supervisor = journals && Chance(8);
+      if (keyed && Chance(75)) writer.attempt_key = std::to_string(Between(0, 2));
+      writer.uid = writer.attempt_key + "/" + writer.name + "/" + std::to_string(i);
+      history_.run.writers.push_back(writer);
+      history_.run.liveness.push_back(journals ? Pick({Liveness::kUnknown, Liveness::kAlive,
+                                                       Liveness::kDead})
+                                               : Liveness::kUnknown);
+    }
+    history_.supervised = journals && Chance(10);
+    hands_.resize(history_.run.writers.size());
+  }
+
+  void Tick() {
+    const int dice = static_cast<int>(Between(0, 99));
+    if (dice < 35) return;
+    if (dice < 80) {
+      now_ += Between(0, 20) * unit_;
+    } else if (dice < 92) {
+      now_ += Between(0, 400) * unit_;
+    } else {
+      now_ += Between(0, 3);
+    }
+    now_ = std::clamp(now_, -kFar, kFar);
+  }
+
+  Record& Add(RecordType type, std::size_t writer) {
+    Record& record = history_.run.records.emplace_back();
+    record.type = type;
+    record.writer = static_cast<WriterId>(writer);
+    record.seq = hands_[writer].seq++;
+    record.time_ns = now_;
+    if (Chance(2)) record.time_ns -= Between(0, 30) * unit_;
+    if (Chance(1) && record.seq > 0) record.seq -= 1;  // a conflict
+    if (Chance(4)) hands_[writer].seq += static_cast<std::uint64_t>(Between(1, 3));
+    if (Chance(6)) record.thread = static_cast<std::uint16_t>(Between(1, 2));
+    return record;
+  }
+
+  std::int64_t NextStep(Hand* hand) {
+    const int dice = static_cast<int>(Between(0, 99));
+    std::int64_t step = hand->step + 1;
+    if (dice >= 72) {
+      step = dice < 80   ? hand->step
+             : dice < 85 ? 0
+             : dice < 88 ? 1
+             : dice < 94 ? hand->step - Between(1, 4)
+             : dice < 98 ? hand->step + Between(1, 4)
+                         : Pick<std::int64_t>({-7, 1'000'000'000'000, 4'000'000'000'000'000'000,
+                                               -4'000'000'000'000'000'000});
+    }
+    hand->step = std::clamp<std::int64_t>(step, -kFar, kFar);
+    return hand->step;
+  }
+
+  // Many steps of one length, as runs have them: baselines, shifts, cadences.
+  void Loop() {
+    const std::size_t writer = random_() % hands_.size();
+    const std::int64_t length = Between(1, 12) * unit_;
+    const std::int64_t loading = Chance(40) ? Between(0, 12) * unit_ : 0;
+    const std::int64_t count = Chance(70) ? Between(2, 8) : Between(30, 70);
+    for (std::int64_t i = 0; i < count && now_ < kFar; ++i) {
+      Add(RecordType::kStepStart, writer).a = ++hands_[writer].step;
+      if (loading > 0) {
+        Span(RecordType::kSpanBegin, writer, SpanKind::kDataLoading, 0, Blocking::kDefault);
+        now_ += std::min(length, loading);
+        Span(RecordType::kSpanEnd, writer, SpanKind::kDataLoading, 0, Blocking::kDefault);
+        now_ -= std::min(length, loading);
+      }
+      now_ += Chance(95) ? length : length * Between(2, 30);
+    }
+  }
+
+  void Span(RecordType type, std::size_t writer, SpanKind kind, NameId name, Blocking blocking) {
+    Hand& hand = hands_[writer];
+    Record& record = Add(type, writer);
+    record.span = kind;
+    record.name = name;
+    record.blocking = blocking;
+    record.a = kNoStep;
+    if (type == RecordType::kSpanBegin) {
+      hand.handles.push_back(record.seq);
+      return;
+    }
+    record.b = kNoHandle;
+    if (!history_.run.writers[writer].event_file && Chance(85) && !hand.handles.empty()) {
+      const std::size_t which = Chance(80) ? hand.handles.size() - 1
+                                           : random_() % hand.handles.size();
+      record.b = static_cast<std::int64_t>(hand.handles[which]);
+      hand.handles.erase(hand.handles.begin() + static_cast<std::ptrdiff_t>(which));
+    }
+  }
+
+  void Put() {
+    Tick();
+    const std::size_t writer = Chance(60) ? 0 : random_() % hands_.size();
+    Hand& hand = hands_[writer];
+    const int dice = static_cast<int>(Between(0, 99));
+    if (dice < 34) {
+      const std::int64_t step = NextStep(&hand);
+      Add(RecordType::kStepStart, writer).a = step;
+    } else if (dice < 38) {
+      Add(RecordType::kStepEnd, writer).a = Chance(85) ? hand.step : Between(0, 5);
+    } else if (dice < 57) {
+      const auto kind = static_cast<SpanKind>(Between(1, kSpanKindCount - 1));
+      const NameId name = names_[random_() % names_.size()];
+      hand.open.emplace_back(kind, name);
+      Span(RecordType::kSpanBegin, writer, kind, name,
+           Pick({Blocking::kDefault, Blocking::kDefault, Blocking::kYes, Blocking::kNo}));
+    } else if (dice < 72) {
+      auto kind = static_cast<SpanKind>(Between(1, kSpanKindCount - 1));
+      NameId name = names_[random_() % names_.size()];
+      if (!hand.open.empty() && Chance(90)) {
+        const std::size_t which = random_() % hand.open.size();
+        std::tie(kind, name) = hand.open[which];
+        hand.open.erase(hand.open.begin() + static_cast<std::ptrdiff_t>(which));
+      }
+      Span(RecordType::kSpanEnd, writer, kind, name, Blocking::kDefault);
+    } else if (dice < 79) {
+      Add(RecordType::kHeartbeat, writer).a = Chance(70) ? kNoTime : now_ + Between(0, 9) * unit_;
+    } else if (dice < 84) {
+      Add(RecordType::kJobStart, writer);
+    } else if (dice < 87) {
+      Add(RecordType::kJobEnd, writer).a = Between(0, 1);
+    } else if (dice < 90) {
+      Record& record = Add(RecordType::kExit, writer);
+      record.a = Between(-1, 1);
+      record.b = Pick<std::int64_t>({0, 0, 9, 15});
+    } else if (dice < 93) {
+      Record& record = Add(RecordType::kExclude, writer);
+      record.a = now_ + Between(-40, 10) * unit_;
+      record.b = Chance(90) ? record.a + Between(-1, 40) * unit_ : kNoTime;
+    } else {
+      Rare(writer);
+    }
+  }
+
+  void Rare(std::size_t writer) {
+    const RecordType type =
+        Pick({RecordType::kCheckpointSaved, RecordType::kCheckpointSaved, RecordType::kRollback,
+              RecordType::kRollback, RecordType::kNotice, RecordType::kClock, RecordType::kDropped,
+              RecordType::kStepSoftEnd, RecordType::kMetric, RecordType::kCapacity,
+              RecordType::kQuery, RecordType::kNote});
+    if (type == RecordType::kQuery && Chance(70)) return;
+    Record& record = Add(type, writer);
+    switch (type) {
+      case RecordType::kCheckpointSaved:
+      case RecordType::kRollback:
+      case RecordType::kStepSoftEnd: record.a = std::max<std::int64_t>(-9, hands_[writer].step); break;
+      case RecordType::kClock: record.a = now_ + Between(-3, 3) * unit_; break;
+      case RecordType::kDropped: record.a = Between(1, 3); break;
+      case RecordType::kNote:
+        record.name = names_.back();
+        record.a = 1;
+        break;
+      default: break;
+    }
+  }
+
+  static constexpr std::int64_t kFar = 4'500'000'000'000'000'000;
+
+  std::mt19937_64 random_;
+  History history_;
+  std::vector<NameId> names_;
+  std::vector<Hand> hands_;
+  std::int64_t unit_ = 1;
+  std::int64_t now_ = 0;
+};
+
+// ------------------------------------------------------------------------------------------------
+// What must hold
+// ------------------------------------------------------------------------------------------------
+
+using Fault = std::optional<std::string>;
+using CategorySums = std::map<std::pair<Category, std::string>, std::int64_t>;
+
+Ledger Empty(const History& history) {
+  Ledger ledger;
+  ledger.SetSupervised(history.supervised);
+  RunRecords nothing;
+  nothing.names = history.run.names;
+  nothing.writers = history.run.writers;
+  nothing.liveness = history.run.liveness;
+  ledger.Add(nothing);
+  return ledger;
+}
+
+std::string Answer(Ledger* ledger, const Query& query = {}) {
+  return ToJson(ledger->MakeReport(query));
+}
+
+std::string AnswerAll(Ledger* ledger, const Query& query = {}) {
+  return ToJson(ledger->MakeReport(query)) + ToJson(ledger->Timeline(query)) +
+         ToJson(ledger->Steps(query));
+}
+
+CategorySums SumsOf(const Report& report) {
+  CategorySums sums;
+  for (const CategoryTime& time : report.categories) {
+    if (time.ns != 0) sums[{time.category, time.name}] += time.ns;
+  }
+  return sums;
+}
+
+CategorySums SumsOf(const std::vector<TimelineInterval>& timeline) {
+  CategorySums sums;
+  for (const TimelineInterval& interval : timeline) {
+    sums[{interval.category, interval.name}] += interval.end - interval.begin;
+  }
+  return sums;
+}
+
+Fault CheckReport(const Report& report) {
+  std::int64_t sum = 0;
+  for (const CategoryTime& time : report.categories) {
+    if (time.ns < 0) return "a category is negative";
+    sum += time.ns;
+  }
+  if (report.elapsed_ns < 0) return "elapsed is negative";
+  if (sum != report.elapsed_ns) {
+    return "the categories add up to " + std::to_string(sum) + ", elapsed is " +
+           std::to_string(report.elapsed_ns);
+  }
+  if (report.excluded_ns < 0) return "excluded is negative";
+  if (report.goodput && !(*report.goodput >= 0 && *report.goodput <= 1)) return "goodput";
+  if (report.data_loading_overlapped_ns < 0) return "overlapped is negative";
+  if (report.data_loading_overlapped_ns > report.elapsed_ns) return "overlapped beyond elapsed";
+  if (report.slow_steps_ns < 0 || report.slow_steps_ns > report.Ns(Category::kProductive)) {
+    return "slow_steps";
+  }
+  if (report.unsaved_ns.value_or(0) < 0) return "unsaved is negative";
+  if (report.steps.count < 0) return "count is negative";
+  for (const Disruption& disruption : report.disruptions) {
+    if (disruption.wasted_ns < 0) return "a disruption wasted less than nothing";
+    if (disruption.downtime_ns.value_or(0) < 0) return "downtime is negative";
+    if (disruption.reinit_ns.value_or(0) < 0) return "reinit is negative";
+  }
+  for (const Rollback& rollback : report.rollbacks) {
+    if (rollback.wasted_ns < 0) return "a rollback wasted less than nothing";
+  }
+  if (report.mtbf_ns.value_or(0) < 0 || report.mttr_ns.value_or(0) < 0) return "mtbf or mttr";
+  for (const ReportNote& note : report.notes) {
+    if (note.count <= 0) return "note " + note.code;
+  }
+  return std::nullopt;
+}
+
+Fault CheckTimeline(Ledger* ledger, const Query& query, const Report& report) {
+  const std::vector<TimelineInterval> timeline = ledger->Timeline(query);
+  std::optional<std::int64_t> last;
+  for (const TimelineInterval& interval : timeline) {
+    if (interval.begin >= interval.end) return "an interval is empty or inverted";
+    if (last && interval.begin < *last) return "intervals overlap";
+    last = interval.end;
+  }
+  if (SumsOf(timeline) != SumsOf(report)) return "the timeline sums up to something else";
+  return std::nullopt;
+}
+
+Fault CheckSteps(Ledger* ledger) {
+  for (const StepSummary& step : ledger->Steps()) {
+    const std::int64_t parts = step.productive_ns + step.wasted_ns + step.data_loading_ns +
+                               step.program_startup_ns + step.step_stall_ns +
+                               step.infrastructure_recovery_ns;
+    if (parts != step.work_ns) return "the parts of step " + std::to_string(step.step);
+    if (std::min({step.productive_ns, step.wasted_ns, step.data_loading_ns,
+                  step.program_startup_ns, step.step_stall_ns, step.infrastructure_recovery_ns,
+                  step.blocked_ns, step.work_ns}) < 0) {
+      return "a part of step " + std::to_string(step.step) + " is negative";
+    }
+  }
+  return std::nullopt;
+}
+
+Fault CheckWindows(Ledger* ledger, const Report& whole, std::mt19937_64* random) {
+  if (!whole.start || whole.elapsed_ns == 0) return std::nullopt;
+  const std::int64_t begin = *whole.start;
+  const auto length = static_cast<std::uint64_t>(*whole.end - begin);
+  std::vector<std::int64_t> cuts = {begin - 1, *whole.end + 1};
+  for (int i = 0; i < 3; ++i) {
+    cuts.push_back(begin + static_cast<std::int64_t>((*random)() % (length + 1)));
+  }
+  std::sort(cuts.begin(), cuts.end());
+  CategorySums sums;
+  std::int64_t elapsed = 0;
+  std::int64_t overlapped = 0;
+  for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
+    const Query query{.as_of = {}, .window = {{cuts[i], cuts[i + 1]}}, .now = {}};
+    const Report part = ledger->MakeReport(query);
+    if (Fault fault = CheckReport(part)) return "in a window: " + *fault;
+    if (Fault fault = CheckTimeline(ledger, query, part)) return "in a window: " + *fault;
+    for (const auto& [key, ns] : SumsOf(part)) sums[key] += ns;
+    elapsed += part.elapsed_ns;
+    overlapped += part.data_loading_overlapped_ns;
+  }
+  if (elapsed != whole.elapsed_ns) return "the windows' elapsed times do not add up";
+  if (sums != SumsOf(whole)) return "the windows' categories do not add up";
+  if (overlapped != whole.data_loading_overlapped_ns) return "the windows' overlap does not add up";
+  return std::nullopt;
+}
+
+// Reports after every record, against fresh ledgers that were told the same at once.
+Fault CheckStreaming(const History& history, const std::string& wanted, std::mt19937_64* random) {
+  const std::vector<Record>& records = history.run.records;
+  Ledger streaming = Empty(history);
+  const std::size_t sample = (*random)() % records.size();
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    streaming.Add(records[i]);
+    const Report report = streaming.MakeReport();
+    if (Fault fault = CheckReport(report)) {
+      return "after record " + std::to_string(i) + ": " + *fault;
+    }
+    if (i != sample) continue;
+    Ledger fresh = Empty(history);
+    fresh.Add(std::span(records).subspan(0, i + 1));
+    if (AnswerAll(&streaming) != AnswerAll(&fresh)) {
+      return "after record " + std::to_string(i) + " a fresh ledger answers differently";
+    }
+  }
+  if (AnswerAll(&streaming) != wanted) return "reports in between change the answer";
+  return std::nullopt;
+}
+
+Fault CheckShuffles(const History& history, const std::string& wanted, std::mt19937_64* random) {
+  std::vector<Record> records = history.run.records;
+  const std::size_t repeats = (*random)() % (records.size() + 1);
+  for (std::size_t i = 0; i < repeats; ++i) {
+    records.push_back(history.run.records[(*random)() % history.run.records.size()]);
+  }
+  std::shuffle(records.begin(), records.end(), *random);
+  Ledger shuffled = Empty(history);
+  for (std::size_t at = 0; at < records.size();) {
+    const std::size_t size = std::min<std::size_t>((*random)() % 9 + 1, records.size() - at);
+    shuffled.Add(std::span(records).subspan(at, size));
+    at += size;
+    shuffled.MakeReport();
+  }
+  if (AnswerAll(&shuffled) != wanted) return "another order changes the answer";
+  return std::nullopt;
+}
+
+Fault CheckSnapshot(const History& history, const std::string& wanted, std::mt19937_64* random) {
+  const std::vector<Record>& records = history.run.records;
+  const std::size_t cut = (*random)() % (records.size() + 1);
+  Ledger before = Empty(history);
+  before.Add(std::span(records).subspan(0, cut));
+  if ((*random)() % 2 == 0) before.MakeReport();
+  Result<Ledger> after = Ledger::Restore(before.Snapshot());
+  if (!after.ok()) return "a snapshot does not read back: " + after.status().ToString();
+  after->Add(std::span(records).subspan(cut));
+  if (AnswerAll(&*after) != wanted) return "a snapshot changes the answer";
+  return std::nullopt;
+}
+
+// Looking back to an instant is the same as never having heard of what came later.
+Fault CheckAsOf(const History& history, Ledger* ledger, std::mt19937_64* random) {
+  const std::vector<Record>& records = history.run.records;
+  const std::int64_t as_of = records[(*random)() % records.size()].time_ns +
+                             static_cast<std::int64_t>((*random)() % 3) - 1;
+  std::map<WriterId, std::vector<const Record*>> by_writer;
+  for (const Record& record : records) by_writer[record.writer].push_back(&record);
+  History past = history;
+  past.run.records.clear();
+  bool more = false;
+  for (auto& [writer, own] : by_writer) {
+    std::stable_sort(own.begin(), own.end(), [](const Record* a, const Record* b) {
+      return std::pair(a->seq, a->time_ns) < std::pair(b->seq, b->time_ns);
+    });
+    std::int64_t taken = kNoTime;
+    for (const Record* record : own) {
+      const bool said = record->type == RecordType::kExclude ||
+                        record->type == RecordType::kQuery || record->type == RecordType::kNote;
+      if (!said) taken = std::max(taken, record->time_ns);
+      const bool note = record->type == RecordType::kNote;  // found at the import, not recorded
+      if (note || (said ? record->time_ns : taken) <= as_of) {
+        past.run.records.push_back(*record);
+      } else if (!said) {
+        more = true;
+        Liveness& liveness = past.run.liveness[writer];
+        if (liveness == Liveness::kDead) liveness = Liveness::kAlive;
+      }
+    }
+  }
+  past.supervised = history.supervised && !more;
+  Ledger known = Empty(past);
+  known.Add(std::span<const Record>(past.run.records));
+  const Query query{.as_of = as_of, .window = {}, .now = {}};
+  if (AnswerAll(ledger, query) != AnswerAll(&known, query)) {
+    return "as of " + std::to_string(as_of) + " it knows something else";
+  }
+  if (Fault fault = CheckReport(ledger->MakeReport(query))) return "as-of: " + *fault;
+  return std::nullopt;
+}
+
+Fault CheckHistory(const History& history, std::uint64_t seed) {
+  if (history.run.records.empty()) return std::nullopt;
+  std::mt19937_64 random(seed);
+  Ledger ledger = Empty(history);
+  ledger.Add(std::span<const Record>(history.run.records));
+  const Report report = ledger.MakeReport();
+  if (Fault fault = CheckReport(report)) return fault;
+  if (Fault fault = CheckTimeline(&ledger, {}, report)) return fault;
+  if (Fault fault = CheckSteps(&ledger)) return fault;
+  if (Fault fault = CheckWindows(&ledger, report, &random)) return fault;
+  const std::string wanted = AnswerAll(&ledger);
+  if (Fault fault = CheckShuffles(history, wanted, &random)) return fault;
+  if (Fault fault = CheckSnapshot(history, wanted, &random)) return fault;
+  if (Fault fault = CheckAsOf(history, &ledger, &random)) return fault;
+  if (Fault fault = CheckStreaming(history, wanted, &random)) return fault;
+  if (Answer(&ledger) != ToJson(report)) return "asking changes the answer";
+  return std::nullopt;
+}
+
+// ------------------------------------------------------------------------------------------------
+// Telling people
+// ------------------------------------------------------------------------------------------------
+
+std::string ToText(const History& history) {
+  std::string text = history.supervised ? "supervised\n" : "";
+  for (std::size_t i = 0; i < history.run.writers.size(); ++i) {
+    const Writer& writer = history.run.writers[i];
+    text += "writer " + std::to_string(i) + ": " + writer.name + " uid=" + writer.uid +
+            " rank=" + std::to_string(writer.rank) + " key=" + writer.attempt_key +
+            (writer.event_file ? " event_file" : "") + (writer.monotonic ? " monotonic" : "") +
+            (writer.supervisor ? " supervisor" : "") + " liveness=" +
+            std::to_string(static_cast<int>(history.run.liveness[i])) + "\n";
+  }
+  for (const Record& r : history.run.records) {
+    text += FormatSeconds(r.time_ns) + " " + std::string(jsonl::EventTypeName(r)) +
+            " writer=" + std::to_string(r.writer) + " seq=" + std::to_string(r.seq);
+    if (r.a != 0 && r.a != kNoStep) text += " a=" + std::to_string(r.a);
+    if (r.b == kNoTime) text += " b=none";
+    if (r.b != 0 && r.b != kNoTime) text += " b=" + std::to_string(r.b);
+    if (r.name != 0) text += " name=" + std::string(history.run.names.Text(r.name));
+    if (r.blocking != Blocking::kDefault) {
+      text += r.blocking == Blocking::kYes ? " blocking=yes" : " blocking=no";
+    }
+    if (r.thread != 0) text += " thread=" + std::to_string(r.thread);
+    text += "\n";
+  }
+  return text;
+}
+
+/// The history with every record left out that the fault does not need.
+History Minimised(History history, std::uint64_t seed) {
+  for (std::size_t chunk = history.run.records.size() / 2; chunk > 0;) {
+    bool smaller = false;
+    for (std::size_t at = 0; at + chunk <= history.run.records.size();) {
+      History less = history;
+      const auto first = less.run.records.begin() + static_cast<std::ptrdiff_t>(at);
+      less.run.records.erase(first, first + static_cast<std::ptrdiff_t>(chunk));
+      bool fails = false;
+      for (std::uint64_t i = 0; i < 20 && !fails; ++i) fails = CheckHistory(less, seed + i).has_value();
+      if (fails) {
+        history = std::move(less);
+        smaller = true;
+      } else {
+        at += chunk;
+      }
+    }
+    if (!smaller || chunk > 1) chunk /= 2;
+  }
+  return history;
+}
+
+TEST(Invariants, HoldForRandomHistories) {
+  const std::int64_t count = Setting("HEADWAY_PROPERTY_COUNT", 100'000);
+  const std::int64_t first = Setting("HEADWAY_PROPERTY_SEED", 1);
+  int faults = 0;
+  for (std::int64_t i = first; i < first + count; ++i) {
+    const auto seed = static_cast<std::uint64_t>(i);
+    const History history = Generator(seed).Make();
+    const Fault fault = CheckHistory(history, seed);
+    if (!fault) continue;
+    const History small = Minimised(history, seed);
+    Fault told;
+    for (std::uint64_t k = 0; k < 20 && !told; ++k) told = CheckHistory(small, seed + k);
+    Ledger ledger = Empty(small);
+    ledger.Add(std::span<const Record>(small.run.records));
+    ADD_FAILURE() << "seed " << seed << ": " << *fault << "\nagain: HEADWAY_PROPERTY_SEED=" << seed
+                  << " HEADWAY_PROPERTY_COUNT=1\nsmallest history (" << told.value_or("?")
+                  << "):\n"
+                  << ToText(small) << ToJson(ledger.MakeReport(), {.seconds = false, .indent = 0});
+    if (++faults == 5) break;
+  }
+}
+
+}  // namespace
+}  // namespace headway

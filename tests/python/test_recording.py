@@ -1,0 +1,485 @@
+"""What the methods of a run record, and that nothing in a loop raises."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import logging
+import math
+import sys
+import threading
+import time
+import types
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headway
+
+
+def names(report: headway.Report) -> set[str]:
+    return {t.category + (f":{t.name}" if t.name else "") for t in report.categories}
+
+
+def test_the_documented_loop() -> None:
+    run = headway.init(project="lm", run="llama-7b", config={"lr": 3e-4})
+    with run.accelerator_init():
+        time.sleep(0.001)
+    with run.training_prep():
+        time.sleep(0.001)
+    for i in range(20):
+        with run.data_loading():
+            pass
+        with run.step(i):
+            time.sleep(0.001)
+        run.log({"loss": 1 / (i + 1), "lr": 3e-4}, step=i)
+        if i % 5 == 4:
+            with run.checkpoint_save(step=i):
+                time.sleep(0.001)
+            run.checkpoint_saved(i)
+        with run.span("eval"):
+            time.sleep(0.0005)
+    run.finish()
+    assert run.dropped == 0
+
+    report = headway.report("llama-7b", project="lm")
+    assert report.state == "completed"
+    assert report.steps.count == 20
+    assert report.checkpointing.saves == 4
+    assert sum(t.ns for t in report.categories) == report.elapsed_ns
+    assert {"productive", "accelerator_init", "training_prep", "checkpoint_save"} <= names(report)
+    assert report.ns("custom") >= 20 * 500_000
+
+
+def test_step_needs_no_with(run: headway.Run) -> None:
+    for i in range(5):
+        run.step(i)
+    run.step_end(4)
+    assert headway.report(run).steps.count == 5
+
+
+def test_hard_and_soft_ends(run: headway.Run) -> None:
+    with run.step(0):
+        pass
+    assert headway.report(run).steps.count == 0  # the device may still work
+    with run.step(1, blocking=True):
+        pass
+    assert headway.report(run).steps.count == 2
+    with pytest.raises(ZeroDivisionError), run.step(2, blocking=True):
+        raise ZeroDivisionError
+    assert headway.report(run).steps.count == 2  # who raises promises nothing
+
+
+def test_contexts_are_used_again_and_kept_ones_are_not(run: headway.Run) -> None:
+    def step() -> headway.Step:
+        return run.step(0)
+
+    assert step() is not None
+    first = id(step())
+    assert id(step()) == first
+    kept = step()
+    assert step() is not kept
+    for make in (run.data_loading, run.training_prep, lambda: run.span("a")):
+        first = id(make())
+        assert id(make()) == first
+    held = [run.span("a") for _ in range(10)]
+    assert len({id(span) for span in held}) == 10
+
+
+def test_nested_steps_end_their_own() -> None:
+    run = headway.init(run="nested", heartbeat=False)
+    with run.step(1, blocking=True):
+        with run.step(2, blocking=True):
+            pass
+    run.finish()
+    ends = {s.step: s.complete for s in headway.steps("nested")}
+    assert ends == {1: True, 2: True}
+
+
+def test_spans_nest_and_recur(run: headway.Run) -> None:
+    span = run.span("same")
+    with span, span, span:
+        time.sleep(0.001)
+    assert [i.name for i in headway.timeline(run)].count("SAME") == 1
+
+    @run.span("deep")
+    def deep(n: int) -> int:
+        return 0 if n == 0 else 1 + deep(n - 1)
+
+    assert deep(20) == 20
+    with pytest.raises(ValueError), run.span("failing"):
+        raise ValueError
+    report = headway.report(run)
+    assert {"custom:SAME", "custom:DEEP", "custom:FAILING"} <= names(report)
+    assert "span_unclosed" not in {note.code for note in report.notes}
+
+
+def test_one_span_in_many_threads(run: headway.Run) -> None:
+    span = run.span("shared")
+    barrier = threading.Barrier(8)
+
+    def work() -> None:
+        for _ in range(200):
+            with span:
+                barrier.wait()
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert run.dropped == 0
+    codes = {note.code for note in headway.report(run).notes}
+    assert not codes & {"span_unclosed", "span_unopened"}
+
+
+def test_decorators(run: headway.Run) -> None:
+    @run.span("eval")
+    def evaluate(x: int, *, y: int = 2) -> int:
+        """Doc."""
+        return x + y
+
+    assert evaluate(1, y=3) == 4
+    assert evaluate.__name__ == "evaluate" and evaluate.__doc__ == "Doc."
+
+    @run.phase("rollout")
+    async def rollout() -> str:
+        await asyncio.sleep(0.002)
+        return "done"
+
+    assert asyncio.run(rollout()) == "done"
+    assert headway.report(run).ns("productive") >= 2_000_000
+    with pytest.raises(TypeError):
+        run.span("eval")(3)  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        (1, True),
+        (True, True),
+        (-2.5, True),
+        (math.nan, True),
+        (10**30, True),
+        (np.float32(1), True),
+        (np.float64(1), True),
+        (np.float16(1), True),
+        (np.int8(1), True),
+        (np.bool_(True), True),
+        (10**400, False),
+        (np.zeros(1), False),
+        (np.array(1.0), False),
+        ("1", False),
+        (None, False),
+        (1j, False),
+        (np.complex64(1), False),
+        (np.str_("1"), False),
+        ({"nested": 1}, False),
+    ],
+)
+def test_what_log_takes(run: headway.Run, value: Any, kept: bool) -> None:
+    run.log({"good": 1.0, "value": value}, step=1)
+    assert run.dropped == (0 if kept else 1)
+
+
+def test_log_never_asks_a_device(run: headway.Run) -> None:
+    class DeviceArray:
+        asked = 0
+
+        def __float__(self) -> float:
+            DeviceArray.asked += 1
+            return 1.0
+
+        __int__ = __index__ = __bool__ = __array__ = __float__  # type: ignore[assignment]
+
+    array = DeviceArray()
+    run.log({"loss": array}, step=array)  # type: ignore[arg-type]
+    run.step(array)  # type: ignore[arg-type]
+    run.data_loading(blocking=array)  # type: ignore[arg-type]
+    assert DeviceArray.asked == 0
+    assert run.dropped == 4
+
+
+def test_dicts_of_other_kinds(run: headway.Run) -> None:
+    run.log(OrderedDict(a=1.0))
+    run.log({})
+    assert run.dropped == 0
+    run.log(types.MappingProxyType({"a": 1}))
+    run.log({1: 1.0})  # type: ignore[dict-item]
+    run.log({"\udc80": 1.0})
+    assert run.dropped == 3
+
+
+def test_numpy_step_numbers(run: headway.Run) -> None:
+    for number in (np.int64(0), np.int32(1), np.uint8(2)):
+        run.step(number)
+    assert run.last_step == 2 and run.dropped == 0
+
+
+WRONG: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("step", (None,), {}),
+    ("step", (), {}),
+    ("step", ("1",), {}),
+    ("step", (1.5,), {}),
+    ("step", (2**70,), {}),
+    ("step", (1, False, 3), {}),
+    ("step", (1,), {"other": 2}),
+    ("step", (1,), {"blocking": "yes"}),
+    ("step_end", (None,), {}),
+    ("step_end", (), {}),
+    ("log", (), {}),
+    ("log", (None,), {}),
+    ("log", ([("a", 1)],), {}),
+    ("log", ({"a": 1},), {"step": "x"}),
+    ("data_loading", ("x",), {}),
+    ("accelerator_init", (1,), {}),
+    ("checkpoint_save", (), {"step": "x"}),
+    ("checkpoint_saved", (None,), {}),
+    ("span", (), {}),
+    ("span", (None,), {}),
+    ("span", (b"eval",), {}),
+    ("phase", (3,), {}),
+    ("elastic_wait", (), {}),
+    ("rollback", ("back",), {}),
+    ("capacity", ("many",), {}),
+    ("notice", ("now",), {}),
+    ("exclude", ("yesterday",), {}),
+    ("exclude", (object(),), {}),
+    ("config", (3,), {}),
+    ("config", ([],), {}),
+]
+
+
+@pytest.mark.parametrize(("method", "args", "kwargs"), WRONG)
+def test_wrong_arguments_are_counted(
+    run: headway.Run,
+    caplog: pytest.LogCaptureFixture,
+    method: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> None:
+    for _ in range(3):
+        result = getattr(run, method)(*args, **kwargs)
+        if isinstance(result, (headway.Step, headway.Span)):
+            with result:
+                pass
+    assert run.dropped == 3
+    told = [record for record in caplog.records if record.name == "headway"]
+    assert len(told) == 1 and told[0].levelno == logging.WARNING
+
+
+def test_a_logger_that_fails_does_no_harm(
+    run: headway.Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: object) -> None:
+        raise RuntimeError("no log")
+
+    monkeypatch.setattr(logging.getLogger("headway"), "warning", fail)
+    run.step(None)  # type: ignore[arg-type]
+    assert run.dropped == 1
+
+
+def test_everything_is_silent_after_finish(run: headway.Run) -> None:
+    run.step(1)
+    run.finish()
+    before = headway.report(run).to_dict()
+    exercise(run)
+    run.finish(3)
+    assert headway.report(run).to_dict() == before
+    assert not run.enabled
+
+
+def exercise(run: headway.Run) -> None:
+    """Calls everything once."""
+    with run.step(7), run.data_loading(), run.async_data_loading(), run.span("eval"):
+        run.log({"loss": 1.0}, step=7)
+    for span in (
+        run.accelerator_init(),
+        run.training_prep(),
+        run.checkpoint_save(step=7, blocking=False),
+        run.checkpoint_restore(),
+        run.phase("rollout"),
+        run.elastic_wait("scale_up"),
+        run.elastic_reinit(),
+    ):
+        with span:
+            pass
+    run.step_end(7)
+    run.checkpoint_saved(7)
+    run.rollback(3)
+    run.exclude(time.time_ns() - 10, time.time_ns(), "stop")
+    run.exclude(time.time(), reason="stop")
+    run.exclude(datetime.datetime.now(), datetime.datetime.now(datetime.timezone.utc))
+    run.capacity(available=3, active=2, total=4)
+    run.capacity()
+    run.config({"a": 1}, kind="software")
+    run.notice()
+    run.notice(15)
+    run.heartbeat()
+
+
+def test_everything_once(run: headway.Run) -> None:
+    exercise(run)
+    assert run.dropped == 0
+
+
+def test_disabled(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    monkeypatch.setenv("HEADWAY_DISABLED", "1")
+    run = headway.init(run="off")
+    assert not run.enabled and run.journal_path == "" and run.rank is None
+    exercise(run)
+    run.step(None)  # type: ignore[arg-type]
+    run.finish()
+    assert not folder.exists()
+    assert repr(run) == "<headway.Run, disabled>"
+
+
+def test_a_recorder_that_cannot_open_warns_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("")
+    run = headway.init(dir=tmp_path / "file")
+    assert not run.enabled and run.error
+    exercise(run)
+    run.finish()
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "records nothing" in caplog.text
+
+
+def test_long_names_do_not_open(caplog: pytest.LogCaptureFixture) -> None:
+    assert not headway.init(run="n" * 300).enabled
+    assert "300 bytes" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "kwargs",
+    [
+        {"run": 3},
+        {"project": b"x"},
+        {"config": [1]},
+        {"rank": "0"},
+        {"rank": 0.0},
+        {"dir": 3},
+        {"unknown": 1},
+    ],
+)
+def test_wrong_types_at_set_up_raise(kwargs: dict[str, Any]) -> None:
+    with pytest.raises(TypeError):
+        headway.init(**kwargs)
+
+
+def test_wrong_resume_raises() -> None:
+    with pytest.raises(ValueError, match="auto, must, never"):
+        headway.init(resume="perhaps")  # type: ignore[arg-type]
+
+
+def test_init_again_is_the_same_run() -> None:
+    run = headway.init(run="twice", heartbeat=False)
+    assert headway.init(run="twice", heartbeat=False) is run
+    assert headway.current_run() is run
+    run.finish()
+    assert headway.current_run() is None
+    again = headway.init(run="twice", heartbeat=False)
+    assert again is not run and again.uid != run.uid and not again.continued
+    again.finish()
+
+
+def test_a_failed_run_is_continued() -> None:
+    run = headway.init(run="again", heartbeat=False)
+    run.step(0)
+    run.finish(1)
+    with headway.init(run="again", heartbeat=False) as more:
+        assert more.continued and more.uid == run.uid
+    with pytest.raises(KeyError), headway.init(run="again", heartbeat=False):
+        raise KeyError
+    assert headway.report("again").state == "failed"
+
+
+def test_finish_inside_finally_knows_the_failure() -> None:
+    run = headway.init(run="finally", heartbeat=False)
+    with pytest.raises(KeyError):
+        try:
+            raise KeyError
+        finally:
+            run.finish()
+    assert headway.report("finally").state == "failed"
+
+
+def test_facts_about_a_run(folder: Path) -> None:
+    run = headway.init(project="p", run="r", rank=0, world_size=2, heartbeat=False)
+    assert (run.project, run.name, run.rank, run.world_size) == ("p", "r", 0, 2)
+    assert len(run.uid) == 32 and run.journal_path.startswith(str(folder))
+    assert run.last_step is None
+    assert repr(run) == "<headway.Run p/r, recording>"
+    run.finish()
+
+
+def test_instrument() -> None:
+    run = headway.init(run="loop", heartbeat=False)
+    loop = headway.instrument([10, 20, 30])
+    assert len(loop) == 3
+    seen = [(run.last_step, item) for item in loop]
+    assert seen == [(0, 10), (1, 20), (2, 30)]
+    for _ in loop:  # a second epoch goes on counting
+        pass
+    assert run.last_step == 5
+    for _ in headway.instrument(iter("abc"), start=100, blocking=True):
+        break
+    assert run.last_step == 100
+    run.finish()
+    report = headway.report("loop")
+    assert report.steps.count == 7
+    assert run.dropped == 0
+
+
+def test_instrument_without_a_run() -> None:
+    assert headway.current_run() is None
+    assert list(headway.instrument(range(3))) == [0, 1, 2]
+
+
+def test_many_threads_record(run: headway.Run) -> None:
+    def work(worker: int) -> None:
+        for i in range(2000):
+            with run.async_data_loading():
+                run.log({f"worker/{worker}": i})
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    for i in range(2000):
+        run.step(i)
+    for thread in threads:
+        thread.join()
+    run.step_end(1999)
+    assert run.dropped == 0
+    assert headway.report(run).steps.count == 2000
+
+
+def test_more_names_than_are_kept_at_hand(run: headway.Run) -> None:
+    for i in range(70_000):
+        run.log({f"metric/{i}": i})
+    assert run.dropped == 0
+
+
+def test_config_takes_what_programs_have(run: headway.Run) -> None:
+    class Odd:
+        def __str__(self) -> str:
+            return "odd"
+
+    run.config({"path": Path("/x"), "nan": math.nan, 3: (1, 2), "odd": Odd(), "none": None})
+    loop: dict[str, Any] = {}
+    loop["loop"] = loop
+    assert run.dropped == 0
+    run.config(loop)
+    assert run.dropped == 1
+
+
+def test_attributes_do_not_appear_by_accident(run: headway.Run) -> None:
+    with pytest.raises(AttributeError):
+        run.loss = 3  # type: ignore[attr-defined]
+    with pytest.raises(TypeError):
+        headway.Step()
+    assert sys.getrefcount(run) < 20
