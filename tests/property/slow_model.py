@@ -1337,7 +1337,7 @@ class Run:
         self.notes.update(assigner.notes)
         for attempt in assigner.attempts:
             _set_start(attempt)
-        runs = _split_runs(sorted(assigner.attempts, key=lambda a: a.start))
+        runs = _split_runs(sorted(assigner.attempts, key=lambda a: (a.start, a.ident)))
         self.run_count = len(runs)
         self.attempts = runs[which] if runs else []
         if self.run_count > 1:

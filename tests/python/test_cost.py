@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import re
 import shutil
 import subprocess
@@ -118,7 +119,9 @@ def calls(steps: int, folder: Path) -> dict[str, int]:
     """System calls by name of a program with so many steps."""
     counts = folder / f"calls-{steps}"
     command = ["strace", "-f", "-c", "-o", str(counts), sys.executable, "-c", LOOP, str(steps)]
-    result = subprocess.run(command, capture_output=True, text=True)
+    # A folder of its own, for opening a run looks at the earlier ones.
+    env = {**os.environ, "HEADWAY_DIR": str(folder / f"data-{steps}")}
+    result = subprocess.run(command, capture_output=True, text=True, env=env)
     if result.returncode != 0 or not counts.exists():
         pytest.skip(f"strace is not permitted here: {result.stderr.strip()[-200:]}")
     rows = (line.split() for line in counts.read_text().splitlines())
@@ -130,8 +133,8 @@ def test_no_system_calls_a_step(tmp_path: Path) -> None:
         pytest.skip("no strace here")
     calls(10, tmp_path)  # byte code is compiled
     once, twice = calls(100_000, tmp_path), calls(200_000, tmp_path)
-    once.pop("total", None), twice.pop("total", None)
+    del once["total"], twice["total"]
     more = {name: n - once.get(name, 0) for name, n in twice.items() if n != once.get(name, 0)}
-    assert sum(n for name, n in more.items() if name not in GROWTH) < 20, more
+    assert sum(n for name, n in more.items() if name not in GROWTH) < 6, more
     # 700,000 records more: one madvise in 4096, and few reservations.
     assert 0 < sum(n for name, n in more.items() if name in GROWTH) < 700_000 / 4096 * 1.5, more

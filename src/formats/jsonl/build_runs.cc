@@ -56,8 +56,19 @@ struct RunBuilder {
 
   /// Notes about the run as a whole go to its first writer with a record.
   void NoteAll(bool reused) {
-    const auto found = std::ranges::find_if(next_seq, [](std::uint64_t n) { return n > 0; });
-    if (found == next_seq.end()) return;
+    if (problems.empty() && !reused) return;
+    auto found = std::ranges::find_if(next_seq, [](std::uint64_t n) { return n > 0; });
+    if (found == next_seq.end()) {
+      // Nothing but unreadable lines: someone has to say so.
+      Writer file;
+      file.uid = file.name = "file";
+      file.event_file = true;
+      run.writers.push_back(file);
+      run.liveness.push_back(Liveness::kUnknown);
+      next_seq.push_back(0);
+      last_time.push_back(0);
+      found = next_seq.end() - 1;
+    }
     const auto writer = static_cast<WriterId>(found - next_seq.begin());
     for (const auto& [kind, count] : problems) Note(writer, ProblemCode(kind), count);
     if (reused) Note(writer, "run_name_reused", 1);
@@ -124,12 +135,26 @@ class Builder {
       record.seq = seq++;
       std::int64_t& last_time = builder.last_time[record.writer];
       if (record.type != RecordType::kExclude || last_time == kNoTime) last_time = record.time_ns;
+      if (record.type == RecordType::kExclude) ExcludeLater(run, s, record);
       handles = handles || (record.type == RecordType::kSpanEnd && record.b != kNoHandle);
     }
     if (handles) ResolveHandles(begin, end);
     if (order_.conflicts[s] > 0) {
       const WriterId writer = events_.records[order_.order[end - 1]].writer;
       conflicts_.push_back({run, writer, order_.conflicts[s]});
+    }
+  }
+
+  /// An exclusion that reaches into later runs holds in each of them.
+  void ExcludeLater(std::size_t run, std::size_t s, Record record) {
+    for (; run < cuts_.size(); ++run) {
+      if (record.b != kNoTime && record.b <= cuts_[run].time_ns) return;
+      RunBuilder& builder = builders_[run + 1];
+      Record copy = record;
+      copy.writer = builder.WriterFor(s, events_.streams[s]);
+      copy.seq = builder.next_seq[copy.writer]++;
+      copy.name = builder.run.names.Intern(events_.names.Text(record.name));
+      builder.run.records.push_back(copy);
     }
   }
 

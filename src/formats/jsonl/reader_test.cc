@@ -18,6 +18,11 @@ Import Read(std::string_view text, const Options& options = {}) {
   return std::move(import).value();
 }
 
+bool OnlyNotes(const RunRecords& run) {
+  return std::ranges::all_of(run.records,
+                             [](const Record& r) { return r.type == RecordType::kNote; });
+}
+
 Strings Records(std::string_view text) {
   const Import import = Read(text);
   EXPECT_EQ(import.runs.size(), 1U);
@@ -29,7 +34,7 @@ Record Only(std::string_view line) {
   const Import import = Read(line);
   EXPECT_TRUE(import.problems.empty()) << line;
   EXPECT_EQ(import.runs.front().records.size(), 1U) << line;
-  return import.runs.front().records.empty() ? Record() : import.runs.front().records.front();
+  return OnlyNotes(import.runs.front()) ? Record() : import.runs.front().records.front();
 }
 
 TEST(ReadEventsTest, ReadsEveryType) {
@@ -187,7 +192,7 @@ TEST(ReadEventsTest, NamesWhatIsWrongWithALine) {
     EXPECT_EQ(import.problems[0].kind, c.kind) << c.line;
     EXPECT_TRUE(Holds(import.problems[0].sentence, c.sentence)) << c.line;
     EXPECT_EQ(import.runs.size(), 1U);
-    EXPECT_TRUE(import.runs.front().records.empty());
+    EXPECT_TRUE(OnlyNotes(import.runs.front()));
   }
 }
 

@@ -47,6 +47,7 @@ struct Attempt {
   bool started = false;  // has a job start
   bool stepped = false;
   bool restored = false;
+  bool reinit = false;   // an elastic_reinit is going on
   End end = End::kNone;
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
@@ -58,6 +59,11 @@ struct Attempt {
     if (end != End::kNone) return;
     if (record.type == RecordType::kJobStart) started = true;
     if (IsRestore(record) && !stepped) restored = true;
+    if (record.span == SpanKind::kElasticReinit) {
+      reinit = record.type == RecordType::kSpanBegin;
+    } else if (record.type == RecordType::kStepStart) {
+      reinit = false;
+    }
     if (record.type == RecordType::kStepStart && !stepped) {
       stepped = true;
       first_step = record.a;
@@ -102,10 +108,28 @@ class CutFinder {
   void FindLeads() {
     for (const std::int64_t rank : {std::int64_t{0}, std::int64_t{-1}}) {
       for (std::size_t s = 0; s < events_.streams.size(); ++s) {
-        if (events_.streams[s].writer.rank == rank) leads_.push_back(s);
+        if (events_.streams[s].writer.rank == rank && Speaks(s)) leads_.push_back(s);
       }
       if (!leads_.empty()) return;
     }
+    // Nobody is rank 0: the lowest rank leads.
+    std::optional<std::int64_t> lowest;
+    for (std::size_t s = 0; s < events_.streams.size(); ++s) {
+      const std::int64_t rank = events_.streams[s].writer.rank;
+      if (Speaks(s)) lowest = std::min(lowest.value_or(rank), rank);
+    }
+    for (std::size_t s = 0; s < events_.streams.size(); ++s) {
+      if (events_.streams[s].writer.rank == lowest) leads_.push_back(s);
+    }
+  }
+
+  /// Whether a process stands behind the stream, and not only what people say about the run.
+  bool Speaks(std::size_t s) const {
+    for (std::size_t at = Begin(s); at < EndOfStream(s); ++at) {
+      const RecordType type = At(at).type;
+      if (type != RecordType::kQuery && type != RecordType::kExclude) return true;
+    }
+    return false;
   }
 
   bool HasWork(std::size_t s) const {
@@ -156,9 +180,12 @@ class CutFinder {
     for (const Place& place : merged) {
       const Record& record = At(place.at);
       const bool ended = attempt.end != End::kNone;
+      const bool init = record.type == RecordType::kSpanBegin &&
+                        record.span == SpanKind::kAcceleratorInit && attempt.stepped &&
+                        !attempt.reinit;
       const bool opens = record.type == RecordType::kJobStart
                              ? ended || attempt.started || attempt.stepped
-                             : ended && IsWork(record);
+                             : init || (ended && IsWork(record));
       if (ended && !opens) continue;
       if (opens) {
         if (attempt.stepped && attempt.end != End::kClean) clean = false;

@@ -1,0 +1,211 @@
+// The ledger against reading: how long do a cold report, one more step, a window, a snapshot take,
+// and how much memory.
+//
+// Usage: ledger_bench DIR RUN    (a run written by write_history)
+
+#include <malloc.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "bench/history.h"
+#include "bench/measure.h"
+#include "journal/reader.h"
+#include "ledger/ledger.h"
+#include "runs/runs.h"
+
+namespace headway::bench {
+namespace {
+
+constexpr int kRounds = 7;
+constexpr int kQueries = 200;
+constexpr double kMiB = 1024.0 * 1024.0;
+
+[[noreturn]] void Fail(const Status& status) {
+  std::fprintf(stderr, "ledger_bench: %s\n", status.ToString().c_str());
+  std::exit(1);
+}
+
+template <typename T>
+T OrFail(Result<T> result) {
+  if (!result.ok()) Fail(result.status());
+  return std::move(result).value();
+}
+
+std::int64_t ResidentBytes() {
+  long pages = 0;
+  if (std::FILE* const file = std::fopen("/proc/self/statm", "r")) {
+    if (std::fscanf(file, "%*d %ld", &pages) != 1) pages = 0;
+    std::fclose(file);
+  }
+  return pages * ::sysconf(_SC_PAGESIZE);
+}
+
+// Reads and checks every record and does nothing else. Returns how many there are.
+std::uint64_t ReadOnly(const runs::Run& run) {
+  std::vector<Record> batch(1024);
+  std::uint64_t records = 0;
+  for (const journal::JournalFile& file : run.journals) {
+    NameTable names;
+    auto reader = OrFail(journal::JournalReader::Open(file.path, {.names = &names}));
+    while (const std::size_t got = OrFail(reader.Next(batch))) records += got;
+  }
+  return records;
+}
+
+std::vector<Record> ReadRecords(const runs::Run& run, ledger::Ledger* ledger) {
+  std::vector<Record> records;
+  for (const journal::JournalFile& file : run.journals) {
+    const WriterId writer =
+        ledger->AddWriter(journal::ToModelWriter(file.header), Liveness::kDead);
+    if (auto read = journal::ReadAll(file.path, {.names = ledger->names(), .writer = writer},
+                                     &records);
+        !read.ok()) {
+      Fail(read.status());
+    }
+  }
+  return records;
+}
+
+void ReportMemory(const runs::Run& run) {
+  ::malloc_trim(0);
+  const std::int64_t before = ResidentBytes();
+  runs::Loaded loaded = OrFail(runs::Load(run));
+  loaded.ledger.MakeReport();
+  const std::int64_t after = ResidentBytes();
+  ::malloc_trim(0);
+  const std::int64_t trimmed = ResidentBytes();
+  Measure("memory")
+      .Value(static_cast<double>(loaded.ledger.MemoryBytes()) / kMiB)
+      .Figure("resident_mib", static_cast<double>(after - before) / kMiB)
+      .Figure("resident_trimmed_mib", static_cast<double>(trimmed - before) / kMiB)
+      .Figure("journal_mib", static_cast<double>(loaded.bytes) / kMiB)
+      .Figure("records", loaded.records)
+      .Print();
+}
+
+void ReportThroughput(const runs::Run& run) {
+  Times read, cold, feed, report;
+  std::uint64_t records = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    read.Add(TimeOf([&] { records = ReadOnly(run); }));
+    cold.Add(TimeOf([&] { OrFail(runs::Load(run)).ledger.MakeReport(); }));
+    ledger::Ledger ledger;
+    const std::vector<Record> all = ReadRecords(run, &ledger);
+    feed.Add(TimeOf([&] { ledger.Add(all); }));
+    report.Add(TimeOf([&] { ledger.MakeReport(); }));
+  }
+  const auto each = [&](std::int64_t ns) { return Ratio(ns, static_cast<std::int64_t>(records)); };
+  Measure("throughput")
+      .Value(Ratio(cold.Min(), read.Min()))
+      .Figure("ratio_of_medians", Ratio(cold.Median(), read.Median()))
+      .Figure("records", records)
+      .Figure("read_ns", read.Min())
+      .Figure("read_and_report_ns", cold.Min())
+      .Figure("read_ns_per_record", each(read.Min()))
+      .Figure("read_and_report_ns_per_record", each(cold.Min()))
+      .Figure("feed_ns_per_record", each(feed.Min()))
+      .Figure("report_ns", report.Min())
+      .Print();
+}
+
+void ReportQueries(const runs::Run& run) {
+  runs::Loaded loaded = OrFail(runs::Load(run));
+  ledger::Ledger& ledger = loaded.ledger;
+  const Report whole = ledger.MakeReport();
+  if (!whole.start || !whole.end) Fail({Code::kInternal, "an empty run"});
+
+  // The last writer goes on, as if it were alive.
+  std::vector<Record> last;
+  NameTable names;
+  const WriterId writer = static_cast<WriterId>(run.journals.size() - 1);
+  if (auto read = journal::ReadAll(run.journals.back().path, {.names = &names, .writer = writer},
+                                   &last);
+      !read.ok()) {
+    Fail(read.status());
+  }
+  ledger.SetLiveness(writer, Liveness::kAlive);
+  Record record;
+  record.type = RecordType::kStepStart;
+  record.writer = writer;
+  record.seq = last.back().seq;
+  record.time_ns = last.back().time_ns;
+  for (const Record& earlier : last) {
+    if (earlier.type == RecordType::kStepStart) record.a = earlier.a;
+  }
+
+  Times warm, window, first_window, timeline;
+  std::mt19937_64 random(1);
+  for (int i = 0; i < kQueries; ++i) {
+    record.a += 1;
+    record.seq += 1;
+    record.time_ns += 1'000'000'000;
+    warm.Add(TimeOf([&] {
+      ledger.Add(record);
+      ledger.MakeReport();
+    }));
+    const auto length = static_cast<std::uint64_t>(*whole.end - *whole.start);
+    std::int64_t from = *whole.start + static_cast<std::int64_t>(random() % length);
+    std::int64_t to = *whole.start + static_cast<std::int64_t>(random() % length);
+    if (from > to) std::swap(from, to);
+    ledger::Query query;
+    query.window = {from, to};
+    window.Add(TimeOf([&] { ledger.MakeReport(query); }));
+    query.window = {*whole.start, *whole.end};
+    timeline.Add(TimeOf([&] { ledger.MakeReport(query); }));
+  }
+  Measure("one_more_step")
+      .Figure("median_ns", warm.Median())
+      .Figure("min_ns", warm.Min())
+      .Figure("max_ns", warm.Max())
+      .Print();
+  Measure("window")
+      .Figure("median_ns", window.Median())
+      .Figure("min_ns", window.Min())
+      .Figure("max_ns", window.Max())
+      .Figure("whole_job_median_ns", timeline.Median())
+      .Print();
+}
+
+void ReportSnapshot(const runs::Run& run) {
+  runs::Loaded loaded = OrFail(runs::Load(run));
+  Times save, restore, load;
+  std::string snapshot;
+  for (int round = 0; round < 3; ++round) {
+    save.Add(TimeOf([&] { snapshot = loaded.ledger.Snapshot(); }));
+    restore.Add(TimeOf([&] { OrFail(ledger::Ledger::Restore(snapshot)).MakeReport(); }));
+    load.Add(TimeOf([&] { OrFail(runs::Load(run)).ledger.MakeReport(); }));
+  }
+  Measure("snapshot")
+      .Value(Ratio(restore.Min(), load.Min()))
+      .Figure("snapshot_ns", save.Min())
+      .Figure("restore_ns", restore.Min())
+      .Figure("load_ns", load.Min())
+      .Figure("snapshot_mib", static_cast<double>(snapshot.size()) / kMiB)
+      .Print();
+}
+
+void Main(const std::string& dir, const std::string& name) {
+  const runs::Run run = OrFail(runs::Find({dir}, kProject, name));
+  ReportMemory(run);  // first, while the heap is small
+  ReportThroughput(run);
+  ReportQueries(run);
+  ReportSnapshot(run);
+}
+
+}  // namespace
+}  // namespace headway::bench
+
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "Usage: ledger_bench DIR RUN\n");
+    return 1;
+  }
+  headway::bench::Main(argv[1], argv[2]);
+  return 0;
+}

@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""What recording costs in Python, as ratios measured side by side in one process.
+
+Each statement is timed in turn, many times over; the quietest round counts. A line of JSON each:
+what was measured, what it is compared with, both in nanoseconds, the ratio, and what it should be.
+
+The peer is ml-goodput-measurement, the package itself: once with its sink replaced by a list (its
+own seam for tests), once with its real Cloud Logging handler, whose client then talks to a service
+that accepts everything at once. It is installed into build/bench/peer/ when it is missing.
+
+Usage: bench/python_bench.py [--no-peer] [--check] [--rounds N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import logging
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import timeit
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+PEER = ROOT / "build/bench/peer"
+PEER_PACKAGE = "ml-goodput-measurement==0.2.3"
+REPETITIONS = 15
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """`numerator` over `denominator`, both statements, and where it should lie."""
+
+    name: str
+    numerator: str
+    denominator: str
+    at_most: float | None = None
+    at_least: float | None = None
+
+
+STEP = "run.step(i)"
+WITH_STEP = "with run.step(i): pass"
+RATIOS = [
+    Ratio("run.step(i) / time.time_ns()", STEP, "time.time_ns()", at_most=2),
+    Ratio("with run.step(i) / with threading.Lock()", WITH_STEP, "with threading.Lock(): pass",
+          at_most=1.6),
+    Ratio("with run.step(i) / with a lock that is there", WITH_STEP, "with lock: pass"),
+    Ratio("with run.data_loading() / with threading.Lock()",
+          "with run.data_loading(): pass", "with threading.Lock(): pass"),
+    Ratio("run.log of one metric / time.time_ns()", "run.log(metrics, step=i)", "time.time_ns()"),
+    Ratio("disabled run.step(i) / time.time_ns()", "off.step(i)", "time.time_ns()"),
+]
+LIST_SINK = "listed.record_step_start_time(i)"
+HANDLER = "handled.record_step_start_time(i)"
+PEER_RATIOS = [
+    Ratio("peer with a list as its sink / run.step(i)", LIST_SINK, STEP, at_least=10),
+    Ratio("peer with a list as its sink / with run.step(i)", LIST_SINK, WITH_STEP),
+    Ratio("peer with its real handler / run.step(i)", HANDLER, STEP, at_least=300),
+    Ratio("peer with its real handler / with run.step(i)", HANDLER, WITH_STEP),
+]
+# Statements that are slow, and whose queue would grow without bound.
+FEWER = {LIST_SINK: 4, HANDLER: 40}
+
+
+class ListSink:
+    """What the peer's tests pass as `cloud_logger`."""
+
+    def __init__(self) -> None:
+        self.entries: list[dict[str, Any]] = []
+
+    def write_cloud_logging_entry(self, entry: dict[str, Any]) -> None:
+        self.entries.append(entry)
+
+    def flush(self) -> None:
+        self.entries.clear()
+
+
+class AcceptEverything:
+    """Cloud Logging's service, at its best."""
+
+    def write_entries(self, entries: Any, **options: Any) -> None:
+        pass
+
+
+def peers() -> dict[str, Any]:
+    """The peer's recorder, with a list and with its real handler."""
+    import google.auth
+    from google.auth.credentials import AnonymousCredentials
+    from ml_goodput_measurement.src import goodput
+
+    listed = goodput.GoodputRecorder("bench", "bench", True, ListSink())
+    google.auth.default = lambda *args, **kwargs: (AnonymousCredentials(), "bench")
+    os.environ.setdefault("GOOGLE_CLOUD_PROJECT", "bench")
+    os.environ["NO_GCE_CHECK"] = "true"
+    handled = goodput.GoodputRecorder("bench", "bench", True)
+    client = handled._cloud_logger._async_handler.client
+    client._logging_api = AcceptEverything()
+    return {"listed": listed, "handled": handled}
+
+
+def ensure_peer() -> Path | None:
+    """A Python that has the peer; None when it can't be installed here."""
+    python = PEER / "bin/python"
+    if python.exists():
+        return python
+    print(f"installing {PEER_PACKAGE} into {PEER} ...", file=sys.stderr)
+    try:
+        subprocess.run([sys.executable, "-m", "venv", PEER], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+                        PEER_PACKAGE], check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"without the peer: {error}", file=sys.stderr)
+        subprocess.run(["rm", "-rf", PEER], check=False)
+        return None
+    return python
+
+
+def measure(statements: list[str], names: dict[str, Any], rounds: int) -> dict[str, float]:
+    """Nanoseconds of each statement in the quietest round."""
+    timers = {s: timeit.Timer(s, globals=names, timer=time.perf_counter) for s in statements}
+    numbers = {s: 20_000 // FEWER.get(s, 1) for s in statements}
+    best: dict[str, float] = {}
+    for _ in range(rounds):
+        times: dict[str, list[float]] = {s: [] for s in statements}
+        for _ in range(REPETITIONS):
+            for statement, timer in timers.items():
+                taken = timer.timeit(numbers[statement]) * 1e9 / numbers[statement]
+                times[statement].append(taken)
+                for name in ("listed", "handled"):
+                    if name in statement:
+                        names[name].flush()
+        medians = {s: statistics.median(values) for s, values in times.items()}
+        if not best or sum(medians.values()) < sum(best.values()):
+            best = medians
+    return best
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--no-peer", action="store_true", help="without the peer")
+    parser.add_argument("--check", action="store_true", help="exit code 1 if a target is missed")
+    parser.add_argument("--rounds", type=int, default=5)
+    args = parser.parse_args()
+
+    if not args.no_peer and not Path(sys.prefix) == PEER:
+        python = ensure_peer()
+        if python is not None:
+            paths = [str(ROOT / "build/python"), os.environ.get("PYTHONPATH", "")]
+            os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+            os.execv(python, [str(python), *sys.argv])
+        args.no_peer = True
+    logging.disable(logging.NOTSET)
+    import headway
+
+    with tempfile.TemporaryDirectory(prefix="headway-bench-") as folder:
+        run = headway.init(run="bench", dir=folder)
+        os.environ["HEADWAY_DISABLED"] = "1"
+        names: dict[str, Any] = {
+            "run": run,
+            "off": headway.init(run="off"),
+            "time": time,
+            "threading": threading,
+            "lock": threading.Lock(),
+            "metrics": {"loss": 1.5},
+            "i": 123_456,
+        }
+        ratios = list(RATIOS)
+        if not args.no_peer:
+            names |= peers()
+            ratios += PEER_RATIOS
+        statements = list(dict.fromkeys(s for r in ratios for s in (r.numerator, r.denominator)))
+        gc.disable()
+        times = measure(statements, names, args.rounds)
+        gc.enable()
+        run.finish()
+        missed = 0
+        for ratio in ratios:
+            value = times[ratio.numerator] / times[ratio.denominator]
+            line: dict[str, Any] = {
+                "bench": "python",
+                "what": ratio.name,
+                "ratio": round(value, 3),
+                "numerator_ns": round(times[ratio.numerator], 1),
+                "denominator_ns": round(times[ratio.denominator], 1),
+            }
+            if ratio.at_most is not None:
+                line |= {"at_most": ratio.at_most, "met": value <= ratio.at_most}
+            if ratio.at_least is not None:
+                line |= {"at_least": ratio.at_least, "met": value >= ratio.at_least}
+            missed += line.get("met") is False
+            print(json.dumps(line), flush=True)
+        print(json.dumps({"bench": "python", "python": sys.version.split()[0],
+                          "dropped": run.dropped}))
+    return 1 if missed and args.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

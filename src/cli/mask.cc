@@ -1,0 +1,308 @@
+#include "cli/mask.h"
+
+#include <regex.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace headway::cli {
+namespace {
+
+constexpr std::string_view kMask = "[masked]";
+constexpr std::size_t npos = std::string_view::npos;
+
+bool IsAlnum(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+bool IsWord(char c) { return IsAlnum(c) || c == '_'; }
+bool IsToken(char c) { return IsWord(c) || c == '-'; }
+bool IsName(char c) { return IsToken(c) || c == '.'; }
+bool IsBlank(char c) { return c == ' ' || c == '\t'; }
+bool IsSpace(char c) { return IsBlank(c) || c == '\n' || c == '\r'; }
+bool IsHex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+std::string LowerCase(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), Lower);
+  return out;
+}
+
+// Keys that show what they are by how they begin. `least` counts what follows the prefix.
+struct Shape {
+  std::string_view prefix;
+  std::size_t least;
+};
+constexpr std::array kShapes = {
+    Shape{"AKIA", 16},        Shape{"ASIA", 16},        Shape{"AIza", 35},
+    Shape{"ya29.", 20},       Shape{"GOCSPX-", 20},     Shape{"hf_", 30},
+    Shape{"api_org_", 30},    Shape{"ghp_", 30},        Shape{"gho_", 30},
+    Shape{"ghu_", 30},        Shape{"ghs_", 30},        Shape{"ghr_", 30},
+    Shape{"github_pat_", 22}, Shape{"glpat-", 20},      Shape{"sk-", 20},
+    Shape{"xoxb-", 10},       Shape{"xoxa-", 10},       Shape{"xoxp-", 10},
+    Shape{"xoxr-", 10},       Shape{"xoxs-", 10},       Shape{"wandb_v1_", 20},
+    Shape{"local-", 40},      Shape{"dckr_pat_", 20},   Shape{"npm_", 36},
+};
+
+// Names that end like a secret's but are a tokenizer's vocabulary.
+constexpr std::array<std::string_view, 9> kVocabulary = {
+    "pad_token", "eos_token", "bos_token",   "unk_token",       "sep_token",
+    "cls_token", "mask_token", "image_token", "additional_special_token"};
+
+enum class NameKind { kOrdinary, kBare, kKeyOrToken, kSecret };
+
+NameKind KindOf(std::string_view name) {
+  while (!name.empty() && (name.front() == '-' || name.front() == '.')) name.remove_prefix(1);
+  const std::string lower = LowerCase(name);
+  if (lower == "key" || lower == "token") return NameKind::kBare;
+  for (const std::string_view word : kVocabulary) {
+    if (lower.ends_with(word)) return NameKind::kOrdinary;
+  }
+  for (const std::string_view end : {"secret", "password", "passwd", "passphrase", "credential",
+                                     "credentials", "apikey", "authtoken", "_pwd", "_pass"}) {
+    if (lower.ends_with(end)) return NameKind::kSecret;
+  }
+  for (const std::string_view end : {"key", "token"}) {
+    if (!lower.ends_with(end)) continue;
+    const std::size_t at = lower.size() - end.size();
+    const char before = lower[at - 1];
+    const bool own_word = before == '_' || before == '-' || before == '.';
+    // apiKey, accessToken, but not monkey or turkey.
+    const bool capital = name[at] >= 'A' && name[at] <= 'Z';
+    if (own_word || capital) return NameKind::kKeyOrToken;
+  }
+  return NameKind::kOrdinary;
+}
+
+class Finder {
+ public:
+  explicit Finder(std::string_view text) : text_(text) {}
+
+  void FindAll() {
+    PrivateKeys();
+    for (std::size_t i = 0; i < text_.size(); ++i) {
+      const char c = text_[i];
+      if (c == '=' || c == ':') Assignment(i);
+      if (c == ':' && text_.substr(i, 3) == "://") UserInfo(i + 3);
+      if (c == '-' && text_.substr(i, 2) == "--") SecretFlag(i);
+      if (IsWord(c) && (i == 0 || !IsToken(text_[i - 1]))) WordAt(i);
+    }
+  }
+
+  void Add(std::size_t begin, std::size_t end) {
+    if (begin < end) found_.emplace_back(begin, end);
+  }
+
+  std::string Replace() {
+    std::sort(found_.begin(), found_.end());
+    std::string out;
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < found_.size();) {
+      auto [begin, end] = found_[i];
+      for (++i; i < found_.size() && found_[i].first <= end; ++i) {
+        end = std::max(end, found_[i].second);
+      }
+      out += text_.substr(at, begin - at);
+      out += kMask;
+      at = end;
+    }
+    out += text_.substr(at);
+    return out;
+  }
+
+ private:
+  template <typename Is>
+  std::size_t EndOf(std::size_t at, Is is) const {
+    while (at < text_.size() && is(text_[at])) ++at;
+    return at;
+  }
+  bool StartsWithAnyCase(std::size_t at, std::string_view lower) const {
+    if (text_.size() - at < lower.size()) return false;
+    for (std::size_t i = 0; i < lower.size(); ++i) {
+      if (Lower(text_[at + i]) != lower[i]) return false;
+    }
+    return true;
+  }
+  std::string_view LineAround(std::size_t at) const {
+    const std::size_t before = at == 0 ? npos : text_.rfind('\n', at - 1);
+    const std::size_t begin = before == npos ? 0 : before + 1;
+    return text_.substr(begin, text_.find('\n', at) - begin);
+  }
+
+  void PrivateKeys() {
+    constexpr std::string_view kTail = "PRIVATE KEY-----";
+    std::size_t open = npos;
+    bool any = false;
+    for (std::size_t at = text_.find(kTail); at != npos; at = text_.find(kTail, at + 1)) {
+      const std::string_view line = LineAround(at);
+      if (line.find("-----BEGIN ") != npos) {
+        open = at;
+      } else if (line.find("-----END ") != npos) {
+        // Without its first line the text begins within the block.
+        const std::size_t begin = open != npos ? open + kTail.size() : 0;
+        if (open != npos || !any) Add(begin, at + kTail.size());
+        open = npos;
+      }
+      any = true;
+    }
+    if (open != npos) Add(open + kTail.size(), text_.size());
+  }
+
+  /// name=value, name: value, "name": "value".
+  void Assignment(std::size_t sign) {
+    const bool equals = text_[sign] == '=';
+    if (equals && sign + 1 < text_.size() && text_[sign + 1] == '=') return;
+    std::size_t end = sign;
+    while (end > 0 && IsBlank(text_[end - 1])) --end;
+    if (end > 0 && (text_[end - 1] == '"' || text_[end - 1] == '\'')) --end;
+    std::size_t begin = end;
+    while (begin > 0 && IsName(text_[begin - 1])) --begin;
+    if (begin == end) return;
+    const NameKind kind = KindOf(text_.substr(begin, end - begin));
+    if (kind == NameKind::kOrdinary || (kind == NameKind::kBare && !equals)) return;
+    Value(EndOf(sign + 1, IsBlank), kind);
+  }
+
+  void Value(std::size_t at, NameKind kind) {
+    if (at >= text_.size()) return;
+    std::size_t end = at;
+    if (text_[at] == '"' || text_[at] == '\'') {
+      const char quote = text_[at];
+      end = EndOf(++at, [quote](char c) { return c != quote && c != '\n'; });
+    } else {
+      end = EndOf(at, [](char c) {
+        return !IsSpace(c) && std::string_view(",;&\"')}]").find(c) == npos;
+      });
+    }
+    const std::string_view value = text_.substr(at, end - at);
+    for (const std::string_view harmless : {"None", "null", "True", "true", "False", "false"}) {
+      if (value == harmless) return;
+    }
+    const bool number = !value.empty() && value.size() <= 8 &&
+                        std::all_of(value.begin(), value.end(),
+                                    [](char c) { return c >= '0' && c <= '9'; });
+    if (number && kind != NameKind::kSecret) return;  // num_token=128
+    Add(at, end);
+  }
+
+  /// --api-key VALUE
+  void SecretFlag(std::size_t at) {
+    if (at > 0 && !IsSpace(text_[at - 1])) return;
+    const std::size_t end = EndOf(at, IsName);
+    if (end >= text_.size() || !IsBlank(text_[end])) return;
+    const NameKind kind = KindOf(text_.substr(at, end - at));
+    if (kind == NameKind::kOrdinary) return;
+    const std::size_t value = EndOf(end, IsBlank);
+    if (value < text_.size() && text_[value] != '-') Value(value, kind);
+  }
+
+  /// scheme://user:password@host
+  void UserInfo(std::size_t at) {
+    const std::size_t end = EndOf(at, [](char c) {
+      return !IsSpace(c) && std::string_view("/?#\"'<>").find(c) == npos;
+    });
+    const std::string_view authority = text_.substr(at, end - at);
+    const std::size_t sign = authority.rfind('@');
+    if (sign == npos) return;
+    const std::size_t colon = authority.substr(0, sign).find(':');
+    if (colon != npos) Add(at + colon + 1, at + sign);
+  }
+
+  void WordAt(std::size_t at) {
+    for (const Shape& shape : kShapes) {
+      if (!text_.substr(at).starts_with(shape.prefix)) continue;
+      const std::size_t body = at + shape.prefix.size();
+      const std::size_t end = EndOf(body, IsName);
+      if (end - body >= shape.least) Add(at, end);
+    }
+    for (const std::string_view scheme : {"bearer", "basic"}) {
+      if (!StartsWithAnyCase(at, scheme)) continue;
+      const std::size_t blank = at + scheme.size();
+      const std::size_t value = EndOf(blank, IsBlank);
+      if (value == blank) continue;
+      const std::size_t end = EndOf(value, [](char c) {
+        return IsName(c) || c == '/' || c == '+' || c == '=' || c == '~';
+      });
+      const bool header = LowerCase(LineAround(at)).find("authorization") != npos;
+      if (header || (scheme == "bearer" && end - value >= 16)) Add(value, end);
+    }
+    if (text_.substr(at).starts_with("eyJ")) {
+      const std::size_t end = EndOf(at, IsName);
+      const std::string_view token = text_.substr(at, end - at);
+      if (token.size() >= 30 && std::count(token.begin(), token.end(), '.') >= 2) Add(at, end);
+    }
+    // A key of Weights & Biases looks like any SHA-1: only where the line speaks of it.
+    if (IsHex(text_[at])) {
+      const std::size_t end = EndOf(at, IsHex);
+      if (end - at == 40 && (end == text_.size() || !IsToken(text_[end])) &&
+          LowerCase(LineAround(at)).find("wandb") != npos) {
+        Add(at, end);
+      }
+    }
+  }
+
+  std::string_view text_;
+  std::vector<std::pair<std::size_t, std::size_t>> found_;  // half-open
+};
+
+}  // namespace
+
+struct Masker::Patterns {
+  std::vector<regex_t> compiled;
+  ~Patterns() {
+    for (regex_t& pattern : compiled) ::regfree(&pattern);
+  }
+};
+
+Masker::Masker(std::unique_ptr<Patterns> patterns) : patterns_(std::move(patterns)) {}
+Masker::Masker(Masker&&) noexcept = default;
+Masker& Masker::operator=(Masker&&) noexcept = default;
+Masker::~Masker() = default;
+
+Result<Masker> Masker::Make(const std::vector<std::string>& patterns) {
+  auto compiled = std::make_unique<Patterns>();
+  for (const std::string& pattern : patterns) {
+    regex_t regex;
+    if (const int error = ::regcomp(&regex, pattern.c_str(), REG_EXTENDED | REG_NEWLINE);
+        error != 0) {
+      char reason[128];
+      ::regerror(error, &regex, reason, sizeof reason);
+      return Status(Code::kInvalidArgument,
+                    "\"" + pattern + "\" is no regular expression: " + reason);
+    }
+    compiled->compiled.push_back(regex);
+  }
+  return Masker(std::move(compiled));
+}
+
+std::string Masker::Mask(std::string_view text) const {
+  Finder finder(text);
+  finder.FindAll();
+  for (const regex_t& pattern : patterns_->compiled) {
+    std::size_t at = 0;
+    while (at < text.size()) {
+      regmatch_t match;
+      match.rm_so = static_cast<regoff_t>(at);
+      match.rm_eo = static_cast<regoff_t>(text.size());
+      if (::regexec(&pattern, text.data(), 1, &match, REG_STARTEND) != 0) break;
+      finder.Add(static_cast<std::size_t>(match.rm_so), static_cast<std::size_t>(match.rm_eo));
+      at = std::max(at + 1, static_cast<std::size_t>(match.rm_eo));
+    }
+  }
+  return finder.Replace();
+}
+
+std::string MaskedTail(const Masker& masker, std::string_view raw, bool cut, std::size_t limit) {
+  if (cut) {
+    const std::size_t line = raw.find('\n');
+    raw.remove_prefix(line == npos ? std::min<std::size_t>(raw.size() / 2, 4096) : line + 1);
+  }
+  std::string text = masker.Mask(raw);
+  if (text.size() <= limit) return text;
+  std::size_t begin = text.size() - limit;
+  while (begin < text.size() && (text[begin] & 0xc0) == 0x80) ++begin;
+  return text.substr(begin);
+}
+
+}  // namespace headway::cli
