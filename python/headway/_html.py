@@ -11,8 +11,8 @@ from headway._time import duration
 if TYPE_CHECKING:
     from headway._report import Report, Timeline
 
-#: One colour a category: progress green, start-up blues, data yellow, checkpoints violets, lost work
-#: and downtime reds, stalls orange, custom teal, the rest grey.
+#: One colour a category: progress green, start-up blues, data yellow, checkpoints violets, lost
+#: work and downtime reds, stalls orange, custom teal, the rest grey.
 COLORS = {
     "productive": "#2f9e62",
     "accelerator_init": "#a3cdf0",

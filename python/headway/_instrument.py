@@ -52,7 +52,9 @@ def instrument(
     start: int | None = None,
     blocking: bool = False,
 ) -> Instrumented[T]:
-    """A loop over ``iterable`` that records data loading around each ``next()`` and a step around each body.
+    """A loop over ``iterable`` that records itself.
+
+    Data loading is recorded around each ``next()``, and a step around each body.
 
     >>> import headway, tempfile
     >>> run = headway.init(run="doc", dir=tempfile.mkdtemp())
@@ -70,6 +72,7 @@ def instrument(
         blocking: Whether the body returns only when the device has finished.
 
     Returns:
-        An iterable with the same items. Iterating it again, as for a second epoch, goes on counting.
+        An iterable with the same items. Iterating it again, as for a second epoch, goes on
+        counting.
     """
     return Instrumented(iterable, run, start, blocking)

@@ -300,7 +300,10 @@ class TimelineInterval:
 
 
 class Timeline(Sequence[TimelineInterval]):
-    """The intervals of a run, in order; see :func:`headway.timeline`. A notebook shows it as a picture."""
+    """The intervals of a run, in order; see :func:`headway.timeline`.
+
+    A notebook shows it as a picture.
+    """
 
     def __init__(self, intervals: Sequence[TimelineInterval], data: list[dict[str, Any]]) -> None:
         self._intervals = tuple(intervals)

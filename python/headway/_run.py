@@ -39,8 +39,8 @@ class Run(_native.Recorder):
     do nothing. Any thread may call them; the thread that starts steps leads.
 
     ``step(i)`` starts a step at the call, so that both ``run.step(i)`` and ``with run.step(i):``
-    work. The methods that return a Span begin it on entering the ``with`` block, and each also works
-    as a decorator:
+    work. The methods that return a Span begin it on entering the ``with`` block, and each also
+    works as a decorator:
 
     >>> import headway, tempfile
     >>> run = headway.init(run="doc", dir=tempfile.mkdtemp())
@@ -165,12 +165,12 @@ def init(
     """Starts recording this process; call it once, early in the program.
 
     What is not given comes from the environment: the rank from the launcher, the job and its
-    restart count from the scheduler, ``HEADWAY_PROJECT``, ``HEADWAY_RUN`` and ``HEADWAY_DIR``. Called
-    again with the same arguments it returns the same run.
+    restart count from the scheduler, ``HEADWAY_PROJECT``, ``HEADWAY_RUN`` and ``HEADWAY_DIR``.
+    Called again with the same arguments it returns the same run.
 
     If recording can't begin, the reason is logged once as a warning and the result is a run whose
-    methods do nothing; likewise, without a warning, with ``HEADWAY_DISABLED=1`` and while a worker of
-    ``multiprocessing`` imports the main program.
+    methods do nothing; likewise, without a warning, with ``HEADWAY_DISABLED=1`` and while a worker
+    of ``multiprocessing`` imports the main program.
 
     >>> import tempfile
     >>> run = init(project="lm", run="llama-7b", config={"lr": 3e-4}, dir=tempfile.mkdtemp())
@@ -334,8 +334,8 @@ def _status_of(error: BaseException | None) -> int:
 @atexit.register
 def _at_exit() -> None:
     # The recorder's own hook knows the exit status of every end but this one: after an uncaught
-    # KeyboardInterrupt the interpreter kills itself with SIGINT instead of exiting. sys.last_type is
-    # set where an exception was not caught; at a prompt (sys.ps1) that ends nothing.
+    # KeyboardInterrupt the interpreter kills itself with SIGINT instead of exiting. sys.last_type
+    # is set where an exception was not caught; at a prompt (sys.ps1) that ends nothing.
     kind = getattr(sys, "last_type", None)
     if hasattr(sys, "ps1") or not (isinstance(kind, type) and issubclass(kind, KeyboardInterrupt)):
         return

@@ -12,8 +12,8 @@ bool IsA(PyObject* value, PyObject* numpy, const char* name) {
   return is;
 }
 
-// Whether `value` is a real scalar of NumPy, told without importing it: what was never imported has no
-// values.
+// Whether `value` is a real scalar of NumPy, told without importing it: what was never imported has
+// no values.
 bool IsNumpyScalar(PyObject* value) {
   PyObject* const modules = PySys_GetObject("modules");  // borrowed
   const Ref numpy(modules == nullptr ? nullptr : PyMapping_GetItemString(modules, "numpy"));

@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <optional>
 
-#include "python.h"
+#include "common.h"
 
-/// What Python values mean to the recorder. Nothing here raises, and nothing asks a device for a value:
-/// only what is known to live on the host is looked at.
+/// What Python values mean to the recorder. Nothing here raises, and nothing asks a device for a
+/// value: only what is known to live on the host is looked at.
 
 namespace headway::python {
 

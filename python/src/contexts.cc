@@ -23,7 +23,8 @@ PyObject* Enter(PyObject* self, PyObject*) noexcept {
   return self;
 }
 
-// --- steps -----------------------------------------------------------------------------------------
+// --- steps
+// -----------------------------------------------------------------------------------------
 
 void DeallocateStep(PyObject* self) noexcept {
   Release(reinterpret_cast<StepContext*>(self)->state);
@@ -44,7 +45,8 @@ PyObject* ExitStep(PyObject* self, PyObject* const* arguments, Py_ssize_t count)
   Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(kStepDoc, "A step that has started; leaving its ``with`` block tells that the host is done.");
+PyDoc_STRVAR(kStepDoc,
+             "A step that has started; leaving its ``with`` block tells that the host is done.");
 
 PyMethodDef step_methods[] = {
     {"__enter__", AsMethod(Enter), METH_NOARGS, nullptr},
@@ -59,7 +61,8 @@ PyType_Slot step_slots[] = {
 };
 PyType_Spec step_spec = {"headway.Step", sizeof(StepContext), 0, kFlags, step_slots};
 
-// --- spans -----------------------------------------------------------------------------------------
+// --- spans
+// -----------------------------------------------------------------------------------------
 
 std::uintptr_t ThisThread() { return static_cast<std::uintptr_t>(::pthread_self()); }
 
@@ -73,8 +76,8 @@ void DeallocateSpan(PyObject* self) noexcept {
 PyObject* EnterSpan(PyObject* self, PyObject*) noexcept {
   auto& span = *reinterpret_cast<SpanContext*>(self);
   const SpanContext::Entry entry = {
-      ThisThread(), headway_span_begin(span.state->recorder, span.kind, span.blocking, span.name,
-                                       span.step)};
+      ThisThread(),
+      headway_span_begin(span.state->recorder, span.kind, span.blocking, span.name, span.step)};
   if (span.entry.thread == 0) [[likely]] {
     span.entry = entry;
   } else {

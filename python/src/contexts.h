@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "python.h"
+#include "common.h"
 
-/// The context objects that steps and spans return. A recorder keeps a few and hands them out again while
-/// nobody else holds them, so that a training loop allocates nothing.
+/// The context objects that steps and spans return. A recorder keeps a few and hands them out again
+/// while nobody else holds them, so that a training loop allocates nothing.
 
 namespace headway::python {
 
@@ -23,27 +23,26 @@ void Release(RecorderState* state) noexcept;
 
 /// `with run.step(i):`; the step has started when this is made.
 struct StepContext {
-  PyObject_HEAD
-  RecorderState* state;
+  PyObject_HEAD RecorderState* state;
   std::int64_t step;
   bool hard;   ///< its end says that the device has finished
   bool valid;  ///< false: the step number could not be read, nothing is recorded
 };
 
-/// `with run.span(...):` and `@run.span(...)`; begins when it is entered, as often as it is entered.
+/// `with run.span(...):` and `@run.span(...)`; begins when it is entered, as often as it is
+/// entered.
 struct SpanContext {
   struct Entry {
     std::uintptr_t thread;  ///< 0: free
     headway_span span;
   };
-  PyObject_HEAD
-  RecorderState* state;
+  PyObject_HEAD RecorderState* state;
   std::int64_t step;
   headway_name_id name;
   headway_span_kind kind;
   headway_blocking blocking;
-  Entry entry;                ///< the first that is open
-  std::vector<Entry>* more;   ///< further ones: nested, or in other threads; null: none ever
+  Entry entry;               ///< the first that is open
+  std::vector<Entry>* more;  ///< further ones: nested, or in other threads; null: none ever
 };
 
 /// Makes the two types and adds them to the module. False with an exception set.

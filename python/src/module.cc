@@ -1,7 +1,7 @@
 #include <headway/headway.h>
 
+#include "common.h"
 #include "contexts.h"
-#include "python.h"
 #include "recorder.h"
 #include "reports.h"
 
@@ -27,9 +27,15 @@ int Execute(PyObject* module) noexcept {
 
 PyModuleDef_Slot slots[] = {{Py_mod_exec, AsSlot(Execute)}, {0, nullptr}};
 
-PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "headway._native", "The recorder and the ledger.", 0, report_functions,
-    slots, nullptr, nullptr, nullptr};
+PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                          "headway._native",
+                          "The recorder and the ledger.",
+                          0,
+                          report_functions,
+                          slots,
+                          nullptr,
+                          nullptr,
+                          nullptr};
 
 }  // namespace
 }  // namespace headway::python

@@ -12,8 +12,9 @@
 #include "arguments.h"
 #include "contexts.h"
 
-/// The type Recorder: headway.h as Python methods. What a training loop calls raises nothing, whatever it
-/// is given: a call that can't be understood is dropped and counted, and told once to `on_drop`.
+/// The type Recorder: headway.h as Python methods. What a training loop calls raises nothing,
+/// whatever it is given: a call that can't be understood is dropped and counted, and told once to
+/// `on_drop`.
 
 namespace headway::python {
 namespace {
@@ -39,15 +40,14 @@ constexpr std::array<const char*, 10> kCallNames = {
     "rollback", "capacity", "notice", "exclude", "config"};
 
 struct RecorderObject {
-  PyObject_HEAD
-  RecorderState* state;
-  StepContext* step;  ///< handed out again while nobody else holds it
+  PyObject_HEAD RecorderState* state;
+  StepContext* step;                           ///< handed out again while nobody else holds it
   std::array<SpanContext*, kSpansKept> spans;  ///< likewise; null: not made yet
-  PyObject* names;    ///< dict: str -> id
-  PyObject* on_drop;  ///< callable(call, value) or None
-  PyObject* error;    ///< str: why it is disabled
+  PyObject* names;                             ///< dict: str -> id
+  PyObject* on_drop;                           ///< callable(call, value) or None
+  PyObject* error;                             ///< str: why it is disabled
   std::uint64_t bad_calls;
-  unsigned told;      ///< bit for each Call
+  unsigned told;  ///< bit for each Call
 };
 
 RecorderObject& Self(PyObject* self) { return *reinterpret_cast<RecorderObject*>(self); }
@@ -95,7 +95,8 @@ class Arguments {
     return found;
   }
 
-  /// A step number or another count; `otherwise` for None, for what was not given and for what is none.
+  /// A step number or another count; `otherwise` for None, for what was not given and for what is
+  /// none.
   std::int64_t NextInteger(const char* name, std::int64_t otherwise) {
     PyObject* const value = Next(name);
     if (value == nullptr || value == Py_None) return otherwise;
@@ -148,7 +149,8 @@ std::optional<headway_name_id> NameOf(RecorderObject* self, Call call, PyObject*
   return id;
 }
 
-// --- steps -----------------------------------------------------------------------------------------
+// --- steps
+// -----------------------------------------------------------------------------------------
 
 PyObject* Step(PyObject* self_object, PyObject* const* values, Py_ssize_t count,
                PyObject* keywords) noexcept {
@@ -205,7 +207,8 @@ PyObject* WithInteger(PyObject* self_object, PyObject* const* values, Py_ssize_t
   Py_RETURN_NONE;
 }
 
-// --- spans -----------------------------------------------------------------------------------------
+// --- spans
+// -----------------------------------------------------------------------------------------
 
 SpanContext* FreeSpan(RecorderObject* self) noexcept {
   for (SpanContext*& kept : self->spans) {
@@ -260,14 +263,15 @@ PyObject* Span(PyObject* self_object, PyObject* const* values, Py_ssize_t count,
   span->name = name;
   span->step = step;
   // Everything but data loading blocks by itself.
-  span->blocking = blocking == Choice::kFalse  ? HEADWAY_BLOCKING_NO
+  span->blocking = blocking == Choice::kFalse ? HEADWAY_BLOCKING_NO
                    : blocking == Choice::kTrue && method.kind == HEADWAY_DATA_LOADING
                        ? HEADWAY_BLOCKING_YES
                        : HEADWAY_BLOCKING_DEFAULT;
   return reinterpret_cast<PyObject*>(span);
 }
 
-// --- facts -----------------------------------------------------------------------------------------
+// --- facts
+// -----------------------------------------------------------------------------------------
 
 PyObject* Log(PyObject* self_object, PyObject* const* values, Py_ssize_t count,
               PyObject* keywords) noexcept {
@@ -369,7 +373,8 @@ PyObject* FinishWith(PyObject* self_object, PyObject* value) noexcept {
   Py_RETURN_NONE;
 }
 
-// --- questions -------------------------------------------------------------------------------------
+// --- questions
+// -------------------------------------------------------------------------------------
 
 using TextFunction = const char* (*)(const headway_recorder*);
 template <TextFunction function>
@@ -406,7 +411,8 @@ PyObject* GetError(PyObject* self, void*) noexcept {
   return Ref::Share(Self(self).error).release();
 }
 
-// --- the type --------------------------------------------------------------------------------------
+// --- the type
+// --------------------------------------------------------------------------------------
 
 void Deallocate(PyObject* self_object) noexcept {
   RecorderObject& self = Self(self_object);
@@ -445,15 +451,15 @@ PyObject* New(PyTypeObject* type, PyObject* arguments, PyObject* keywords) noexc
   long long local_rank = HEADWAY_FROM_ENVIRONMENT;
   long long attempt_index = HEADWAY_FROM_ENVIRONMENT;
   PyObject* on_drop = Py_None;
-  static const char* const names[] = {"project",    "run",        "dir",           "resume",
-                                      "job_id",     "attempt_key", "rank",         "world_size",
+  static const char* const names[] = {"project",    "run",           "dir",       "resume",
+                                      "job_id",     "attempt_key",   "rank",      "world_size",
                                       "local_rank", "attempt_index", "heartbeat", "hook_sigterm",
-                                      "disabled",   "on_drop",    nullptr};
-  if (!PyArg_ParseTupleAndKeywords(
-          arguments, keywords, "|$zzzzzzLLLLpppO:Recorder", const_cast<char**>(names),
-          &options.project, &options.run, &options.dir, &options.resume, &options.job_id,
-          &options.attempt_key, &rank, &world_size, &local_rank, &attempt_index, &heartbeat,
-          &sigterm, &disabled, &on_drop)) {
+                                      "disabled",   "on_drop",       nullptr};
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|$zzzzzzLLLLpppO:Recorder",
+                                   const_cast<char**>(names), &options.project, &options.run,
+                                   &options.dir, &options.resume, &options.job_id,
+                                   &options.attempt_key, &rank, &world_size, &local_rank,
+                                   &attempt_index, &heartbeat, &sigterm, &disabled, &on_drop)) {
     return nullptr;
   }
   options.rank = rank;
@@ -511,9 +517,8 @@ PyMethodDef methods[] = {
      kFast,
      "checkpoint_save($self, step=None, blocking=True)\n--\n\n"
      "Writing a checkpoint. ``blocking=False``: in the background."},
-    {"checkpoint_restore",
-     AsMethod(Span<SpanMethod{HEADWAY_CHECKPOINT_RESTORE, Parameter::kStep}>), kFast,
-     "checkpoint_restore($self, step=None)\n--\n\nReading a checkpoint."},
+    {"checkpoint_restore", AsMethod(Span<SpanMethod{HEADWAY_CHECKPOINT_RESTORE, Parameter::kStep}>),
+     kFast, "checkpoint_restore($self, step=None)\n--\n\nReading a checkpoint."},
     {"span", AsMethod(Span<SpanMethod{HEADWAY_CUSTOM, Parameter::kName, Parameter::kBlocking}>),
      kFast,
      "span($self, name, blocking=True)\n--\n\nTime that is not training, by name: ``\"eval\"``."},
@@ -524,8 +529,8 @@ PyMethodDef methods[] = {
      "Waiting for the set of slices: ``\"slice_down\"`` or ``\"scale_up\"``."},
     {"elastic_reinit", AsMethod(Span<SpanMethod{HEADWAY_ELASTIC_REINIT}>), kFast,
      "elastic_reinit($self)\n--\n\nStarting anew after the set of slices has changed."},
-    {"checkpoint_saved", AsMethod(WithInteger<headway_checkpoint_saved, Call::kCheckpointSaved>), kFast,
-     "checkpoint_saved($self, step)\n--\n\nThe state after ``step`` is safe now."},
+    {"checkpoint_saved", AsMethod(WithInteger<headway_checkpoint_saved, Call::kCheckpointSaved>),
+     kFast, "checkpoint_saved($self, step)\n--\n\nThe state after ``step`` is safe now."},
     {"rollback", AsMethod(WithInteger<headway_rollback, Call::kRollback>), kFast,
      "rollback($self, step)\n--\n\nTraining goes back to ``step`` on purpose."},
     {"capacity", AsMethod(Capacity), kFast,

@@ -1,10 +1,11 @@
 #pragma once
 
-#include "python.h"
+#include "common.h"
 
 namespace headway::python {
 
-/// Makes the type `Recorder`, an open recorder, and adds it to the module. False with an exception set.
+/// Makes the type `Recorder`, an open recorder, and adds it to the module. False with an exception
+/// set.
 bool AddRecorderType(PyObject* module) noexcept;
 
 }  // namespace headway::python

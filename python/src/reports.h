@@ -1,11 +1,11 @@
 #pragma once
 
-#include "python.h"
+#include "common.h"
 
 namespace headway::python {
 
-/// report(dirs, project, run, as_of, window_from, window_to), and the same for timeline and steps: the
-/// JSON that the command line prints. Times are text as the command line takes it, or None.
+/// report(dirs, project, run, as_of, window_from, window_to), and the same for timeline and steps:
+/// the JSON that the command line prints. Times are text as the command line takes it, or None.
 /// runs(dirs, project): the runs there are, as JSON.
 /// All return (JSON, list of problems met on the way, as text).
 /// categories(): (name, what it means) of each.

@@ -1,5 +1,4 @@
 #include "cli/commands.h"
 namespace headway::cli {
-std::unique_ptr<Command> MakeRun() { return nullptr; }
 std::unique_ptr<Command> MakeDoctor() { return nullptr; }
 }

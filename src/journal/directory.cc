@@ -101,7 +101,7 @@ bool RunEndedCleanly(const KnownRun& run) {
 // See ChooseRun.
 bool IsLatecomer(const KnownRun& run, const RunRequest& request) {
   if (request.rank < 0 || request.world_size <= 1) return false;
-  if (request.now - run.newest > kLatecomerNs) return false;
+  if (run.newest < request.now - kLatecomerNs) return false;
   std::map<std::int64_t, int> starts;  // by rank
   int most = 0;
   for (const JournalFile* file : run.journals) {

@@ -129,7 +129,7 @@ TEST_P(WriterTest, RecordsOfEveryTypeSurvive) {
 TEST_P(WriterTest, PayloadsOfAllSizes) {
   auto writer = Make(Options());
   std::vector<std::pair<std::int64_t, std::string>> sent;
-  for (const std::size_t size : {0, 1, 26, 27, 28, 54, 1000, 100'000, 1'000'000}) {
+  for (const std::size_t size : {0u, 1u, 26u, 27u, 28u, 54u, 1000u, 100'000u, 1'000'000u}) {
     std::string text;
     for (std::size_t i = 0; i < size; ++i) text.push_back(static_cast<char>(i * 31 + size));
     const std::int64_t seq =

@@ -144,6 +144,38 @@ void Attempt::Append(const Record& record, std::int64_t time) {
   if (rewind_to_) [[unlikely]] Rewind(*rewind_to_);
 }
 
+std::size_t Attempt::AppendRun(std::span<const Record> run, std::uint64_t* last_seq,
+                               std::int64_t* last_time) {
+  const WriterId writer = run.front().writer;
+  const bool lead = writer == lead_;
+  std::uint64_t seq = *last_seq;
+  std::int64_t time = *last_time;
+  std::size_t taken = 0;
+  if (state_.any_first_wall == kNoTime) state_.any_first_wall = run.front().time_ns;
+  for (const Record& record : run) {
+    if (record.writer != writer || record.seq <= seq || record.time_ns < time ||
+        record.type >= RecordType::kExclude || record.time_ns > kTimeLimit) {
+      break;
+    }
+    seq = record.seq;
+    time = record.time_ns;
+    ++taken;
+    here_ = &log_.end();
+    if (lead) {
+      ProcessLead(record, time);
+    } else {
+      ProcessOther(record, time);
+    }
+    if (!state_.ended) state_.life_wall = std::max(state_.life_wall, time);
+    log_.Append(record, time);
+    if (rewind_to_) [[unlikely]] Rewind(*rewind_to_);
+  }
+  *last_seq = seq;
+  *last_time = time;
+  version_ = ++context_->versions;
+  return taken;
+}
+
 std::vector<TimedRecord> Attempt::TakeFrom(std::uint64_t ordinal) {
   std::vector<TimedRecord> taken;
   RecordLog::Cursor cursor;

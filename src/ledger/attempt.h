@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
+#include <span>
 #include <unordered_set>
 #include <vector>
 
@@ -14,6 +16,9 @@
 #include "model/name_table.h"
 
 namespace headway::ledger {
+
+/// Times beyond this are clamped, so that the difference of two times fits: years 1824 to 2115.
+inline constexpr std::int64_t kTimeLimit = std::numeric_limits<std::int64_t>::max() / 2;
 
 /// No writer: an attempt led by it has no timeline of its own.
 inline constexpr WriterId kNoWriter = ~WriterId{0};
@@ -154,6 +159,11 @@ class Attempt {
   /// Appends one record; it must not come before the last one.
   void Append(const Record& record, std::int64_t time);
   void Append(const TimedRecord& timed) { Append(timed.record, timed.time); }
+  /// Appends records of one writer from the front of `run` for as long as they follow `*last_seq`
+  /// and `*last_time` in order and are of a kind that belongs to attempts; moves both on and
+  /// returns how many it took. What is left has to be looked at with care.
+  std::size_t AppendRun(std::span<const Record> run, std::uint64_t* last_seq,
+                        std::int64_t* last_time);
   /// Forgets the records from ordinal `ordinal` on and returns them.
   std::vector<TimedRecord> TakeFrom(std::uint64_t ordinal);
 

@@ -92,6 +92,14 @@ void Flow::Add(const Record& record) {
   Route({record, time});
 }
 
+std::size_t Flow::AddRun(std::span<const Record> records) {
+  if (stream_ || dirty_ || clock_ == nullptr || records.front().writer != last_writer_) return 0;
+  const std::size_t taken =
+      attempts_.back()->AppendRun(records, &clock_->last_seq, &last_time_);
+  if (taken > 0) clock_->last_time = last_time_;
+  return taken;
+}
+
 WriterId Flow::ChooseLead() {
   // Rank 0, else a process without a rank, else the lowest rank; a supervisor only for want of
   // anyone else. Among equals the one that recorded first.

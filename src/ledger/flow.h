@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ class Flow {
 
   /// Takes a record in any order. In-order records cost amortised O(1).
   void Add(const Record& record);
+  /// Takes records from the front for as long as the last writer simply goes on; returns how many.
+  std::size_t AddRun(std::span<const Record> records);
   /// Derives again from the records, whatever came late. Call before reading attempts.
   void Refresh();
   /// The next Refresh starts over (the excluded time or a writer changed).

@@ -1,14 +1,11 @@
 #include "ledger/intake.h"
 
 #include <algorithm>
-#include <limits>
 #include <tuple>
 
 namespace headway::ledger {
 namespace {
 
-// Differences of two times must not overflow: years 1824 to 2115.
-constexpr std::int64_t kTimeLimit = std::numeric_limits<std::int64_t>::max() / 2;
 constexpr std::int64_t kMinute = 60'000'000'000;
 
 }  // namespace
@@ -66,6 +63,22 @@ void Intake::Add(const Record& record) {
   }
   last_time_ = std::max(last_time_, record.time_ns);
   flow->Add(record);
+}
+
+void Intake::Add(std::span<const Record> records) {
+  while (!records.empty()) {
+    const WriterId writer = records.front().writer;
+    if (Flow* const flow = flow_of_[writer]; flow != nullptr && sightings_[writer].keyed) {
+      const std::size_t taken = flow->AddRun(records);
+      if (taken > 0) {
+        last_time_ = std::max(last_time_, records[taken - 1].time_ns);
+        records = records.subspan(taken);
+        continue;
+      }
+    }
+    Add(records.front());
+    records = records.subspan(1);
+  }
 }
 
 void Intake::AddUnusual(Record record) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ class Intake {
 
   WriterId AddWriter(const Writer& writer, Liveness liveness);
   void Add(const Record& record);
+  void Add(std::span<const Record> records);
   /// Brings everything up to date.
   void Refresh();
 

@@ -119,7 +119,7 @@ NameTable* Ledger::names() { return &impl_->intake.context().names; }
 void Ledger::Add(const Record& record) { impl_->intake.Add(record); }
 
 void Ledger::Add(std::span<const Record> records) {
-  for (const Record& record : records) impl_->intake.Add(record);
+  impl_->intake.Add(records);
 }
 
 void Ledger::Add(const RunRecords& run) {

@@ -49,40 +49,49 @@ void RecordLog::Append(const Record& r, std::int64_t time) {
   const unsigned extra = ExtraBytes(passed);
   std::uint8_t* out = PutBytes(begin + 2, passed, extra);
   unsigned fields = 0;
-  if (r.writer != end_.writer) [[unlikely]] {
-    fields |= kWriter;
-    out = PutVarint(PutVarint(out, r.writer), r.seq);
-  } else if (r.seq != end_.seq + 1) [[unlikely]] {
-    fields |= kSeqJump;
-    out = PutVarint(out, ZigZag(static_cast<std::int64_t>(r.seq - end_.seq)));
+  const bool goes_on = (r.writer == end_.writer) & (r.seq == end_.seq + 1) &
+                       (time == r.time_ns) & (r.thread == end_.thread);
+  if (!goes_on) [[unlikely]] {
+    if (r.writer != end_.writer) {
+      fields |= kWriter;
+      out = PutVarint(PutVarint(out, r.writer), r.seq);
+    } else if (r.seq != end_.seq + 1) {
+      fields |= kSeqJump;
+      out = PutVarint(out, ZigZag(static_cast<std::int64_t>(r.seq - end_.seq)));
+    }
+    if (time != r.time_ns) {
+      fields |= kClamped;
+      out = PutVarint(out, ZigZag(Delta(time, r.time_ns)));
+    }
+    if (r.thread != end_.thread) {
+      fields |= kThread;
+      out = PutVarint(out, r.thread);
+      end_.thread = r.thread;
+    }
+    end_.writer = r.writer;
   }
-  if (time != r.time_ns) [[unlikely]] {
-    fields |= kClamped;
-    out = PutVarint(out, ZigZag(Delta(time, r.time_ns)));
-  }
-  if (r.thread != end_.thread) [[unlikely]] {
-    fields |= kThread;
-    out = PutVarint(out, r.thread);
-  }
-  if (r.span != SpanKind::kNone || r.name != 0 || r.blocking != Blocking::kDefault) {
+  if ((static_cast<unsigned>(r.span) | static_cast<unsigned>(r.blocking) | r.name) != 0) {
     fields |= kSpanName;
     *out++ = static_cast<std::uint8_t>(static_cast<unsigned>(r.span) |
                                        static_cast<unsigned>(r.blocking) << 6);
     out = PutVarint(out, r.name);
   }
   const std::int64_t expected = ExpectedA(r.type, end_.step);
-  if (r.a != expected) {
+  if (r.a != expected) [[unlikely]] {
     fields |= kA;
     out = PutVarint(out, ZigZag(Delta(r.a, expected)));
   }
-  const std::uint64_t back = r.seq - static_cast<std::uint64_t>(r.b);
-  if (r.type == RecordType::kSpanEnd && r.b != 0 && back < (1u << 20)) {
-    fields |= kHandle;
-    out = PutVarint(out, back);
-  } else if (r.b != 0) {
-    fields |= kB;
-    out = PutVarint(out, ZigZag(r.b));
+  if (r.b != 0) {
+    const std::uint64_t back = r.seq - static_cast<std::uint64_t>(r.b);
+    if (r.type == RecordType::kSpanEnd && back < (1u << 20)) {
+      fields |= kHandle;
+      out = PutVarint(out, back);
+    } else {
+      fields |= kB;
+      out = PutVarint(out, ZigZag(r.b));
+    }
   }
+  if (IsStep(r.type)) end_.step = r.a;
   begin[0] = static_cast<std::uint8_t>(static_cast<unsigned>(r.type) | extra << 5);
   begin[1] = static_cast<std::uint8_t>(fields);
   chunk.used = static_cast<std::uint32_t>(out - chunk.bytes.get());
@@ -90,9 +99,6 @@ void RecordLog::Append(const Record& r, std::int64_t time) {
   end_.ordinal += 1;
   end_.seq = r.seq;
   end_.time = time;
-  if (IsStep(r.type)) end_.step = r.a;
-  end_.writer = r.writer;
-  end_.thread = r.thread;
 }
 
 bool RecordLog::Next(Cursor* cursor, TimedRecord* timed) const {

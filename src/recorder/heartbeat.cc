@@ -17,7 +17,8 @@ bool Heartbeat::Start(std::int64_t interval_ns, std::function<void()> beat) {
   pthread_attr_t attributes;
   if (::pthread_attr_init(&attributes) != 0) return false;
   // Thread-local storage of other libraries counts against the stack, so not the bare minimum.
-  ::pthread_attr_setstacksize(&attributes, std::max<std::size_t>(PTHREAD_STACK_MIN, 256 << 10));
+  ::pthread_attr_setstacksize(
+      &attributes, std::max(static_cast<std::size_t>(PTHREAD_STACK_MIN), std::size_t{256} << 10));
   // Signals are for the program's own threads; the new one inherits this mask.
   sigset_t all;
   sigset_t before;

@@ -38,7 +38,7 @@ def run() -> Iterator[headway.Run]:
 
 @pytest.fixture
 def script(tmp_path: Path) -> Script:
-    """Runs a program in a Python of its own; `text` follows `import headway` and the usual modules."""
+    """Runs a program in a Python of its own; `text` follows the usual imports."""
 
     def execute(
         text: str,

@@ -1,4 +1,4 @@
-"""A training loop allocates nothing and makes no system calls but those by which the journal grows."""
+"""A training loop allocates nothing, and its only system calls let the journal grow."""
 
 from __future__ import annotations
 

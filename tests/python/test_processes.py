@@ -165,7 +165,7 @@ def test_the_parent_may_die_before_the_child(script: Script) -> None:
 
 
 def test_fork_warns_only_where_python_does(script: Script) -> None:
-    # Python 3.12 and later warn when a process with threads forks; without the heartbeat there is none.
+    # Python 3.12 and later warn when a process with threads forks; here the heartbeat is off.
     result = script(
         """
         run = headway.init(run="r", heartbeat=False)

@@ -178,7 +178,8 @@ def test_runs(script: Script, folder: Path) -> None:
 
 
 def test_a_run_of_this_process_is_found_by_itself(tmp_path: Path) -> None:
-    with headway.init(project="p", run="x/../y", dir=tmp_path / "elsewhere", heartbeat=False) as run:
+    folder = tmp_path / "elsewhere"
+    with headway.init(project="p", run="x/../y", dir=folder, heartbeat=False) as run:
         run.step(0)
         assert headway.report(run).state == "running"
     report = headway.report(run)

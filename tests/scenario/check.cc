@@ -140,8 +140,7 @@ const Figures<StepSummary>& StepFigures() {
       {"data_loading", [](const S& s) { return Seconds(s.data_loading_ns); }},
       {"program_startup", [](const S& s) { return Seconds(s.program_startup_ns); }},
       {"step_stall", [](const S& s) { return Seconds(s.step_stall_ns); }},
-      {"infrastructure_recovery",
-       [](const S& s) { return Seconds(s.infrastructure_recovery_ns); }},
+      {"infrastructure_recovery", [](const S& s) { return Seconds(s.infrastructure_recovery_ns); }},
       {"blocked", [](const S& s) { return Seconds(s.blocked_ns); }},
       {"first", [](const S& s) { return YesNo(s.first); }},
       {"complete", [](const S& s) { return YesNo(s.complete); }},
@@ -350,8 +349,8 @@ class Checker {
 
   void Ended(const std::string& one, const std::string& all, std::size_t told, std::size_t got) {
     if (told_.contains(all) || told == got) return;
-    Fault(look_.line, std::to_string(told) + " `" + one + "` lines, but there are " +
-                          std::to_string(got));
+    Fault(look_.line,
+          std::to_string(told) + " `" + one + "` lines, but there are " + std::to_string(got));
   }
 
   const Look& look_;
@@ -367,8 +366,7 @@ class Checker {
 }  // namespace
 
 Answer Ask(ledger::Ledger* ledger, const Look& look) {
-  return {ledger->MakeReport(look.query), ledger->Timeline(look.query),
-          ledger->Steps(look.query)};
+  return {ledger->MakeReport(look.query), ledger->Timeline(look.query), ledger->Steps(look.query)};
 }
 
 std::vector<std::string> Check(const Look& look, const Answer& answer) {

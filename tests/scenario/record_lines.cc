@@ -11,9 +11,8 @@
 namespace headway::scenario {
 namespace {
 
-constexpr std::array<std::string_view, 9> kSettings = {"attempt", "rank",     "writer", "seq",
-                                                         "thread",  "blocking", "status", "signal",
-                                                       "wall"};
+constexpr std::array<std::string_view, 9> kSettings = {
+    "attempt", "rank", "writer", "seq", "thread", "blocking", "status", "signal", "wall"};
 
 Status Bad(const std::string& message) { return {Code::kInvalidArgument, message}; }
 
@@ -128,8 +127,7 @@ Status RecordLines::DeclareJournal(const std::vector<std::string>& words) {
   return OkStatus();
 }
 
-RecordLines::Entry& RecordLines::Put(std::int64_t time, RecordType type,
-                                     const Settings& settings) {
+RecordLines::Entry& RecordLines::Put(std::int64_t time, RecordType type, const Settings& settings) {
   Entry& entry = entries_.emplace_back();
   entry.record.type = type;
   entry.record.time_ns = time;
@@ -407,9 +405,8 @@ Status RecordLines::Finish(Scenario* scenario) {
   std::map<std::int64_t, std::uint64_t> begins;  // of journals: seq by the order of the line
   for (Entry& entry : entries_) {
     Record& record = entry.record;
-    record.seq = by_seq[record.writer]
-                     ? static_cast<std::uint64_t>(*Number(entry.settings, "seq"))
-                     : next[record.writer]++;
+    record.seq = by_seq[record.writer] ? static_cast<std::uint64_t>(*Number(entry.settings, "seq"))
+                                       : next[record.writer]++;
     if (record.type == RecordType::kSpanBegin) begins[entry.order] = record.seq;
     if (record.type == RecordType::kSpanEnd) record.b = kNoHandle;
   }

@@ -28,7 +28,7 @@ class RecordLines {
     Record record;
     std::string name;
     Settings settings;
-    std::int64_t order = 0;  // of its line, ties in time go by it
+    std::int64_t order = 0;                // of its line, ties in time go by it
     std::optional<std::int64_t> begin_of;  // a span's end: the order of its begin (journals)
   };
 
@@ -46,7 +46,7 @@ class RecordLines {
   std::string EventLine(const Entry& entry, const RunRecords& run) const;
 
   std::vector<Entry> entries_;
-  Settings standing_;                     // of the last `@` line without a record
+  Settings standing_;                       // of the last `@` line without a record
   std::map<std::string, Writer> journals_;  // declared, by name
   std::map<std::string, Liveness> liveness_;
   std::map<std::string, WriterId> writers_;  // by attempt and name

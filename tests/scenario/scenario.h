@@ -33,13 +33,13 @@ struct Look {
 };
 
 struct Scenario {
-  std::string file;   // without folder and ".txt"
+  std::string file;  // without folder and ".txt"
   std::string title;
   std::string why;
-  std::string text;   // as written
-  int line = 0;       // of the title
+  std::string text;  // as written
+  int line = 0;      // of the title
 
-  RunRecords run;     // in the order of the ledger
+  RunRecords run;  // in the order of the ledger
   bool supervised = false;
   /// The same as an event file; empty when journals or supervisors take part, which it cannot say.
   std::string events;

@@ -1,3 +1,5 @@
+#include "scenario.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include "check.h"
 #include "formats/jsonl/reader.h"
 #include "ledger/ledger.h"
-#include "scenario.h"
 
 // Runs every scenario of this folder: in order; shuffled, repeated and in batches; through
 // snapshots; and as an event file.
@@ -43,8 +44,7 @@ std::vector<Scenario> Load() {
     if (!name.ends_with(".txt")) continue;
     const Result<std::string> text = ReadFile(folder + "/" + name);
     if (!text.ok()) fail(text.status().message());
-    Result<std::vector<Scenario>> some =
-        ParseScenarios(name.substr(0, name.size() - 4), *text);
+    Result<std::vector<Scenario>> some = ParseScenarios(name.substr(0, name.size() - 4), *text);
     if (!some.ok()) fail(folder + "/" + some.status().message());
     for (Scenario& scenario : *some) {
       for (const Scenario& other : all) {
@@ -164,9 +164,8 @@ TEST_P(ScenarioTest, AnEventFileSaysTheSame) {
   ExpectSame(&ledger, wanted, "the event file");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ScenarioTest, testing::ValuesIn(All()), [](const auto& test) {
-  return test.param.Name();
-});
+INSTANTIATE_TEST_SUITE_P(All, ScenarioTest, testing::ValuesIn(All()),
+                         [](const auto& test) { return test.param.Name(); });
 
 int Print(std::string_view what, std::string_view name) {
   for (const Scenario& scenario : All()) {

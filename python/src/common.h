@@ -1,6 +1,7 @@
 #pragma once
 
-// PY_SSIZE_T_CLEAN and the limited API (Py_LIMITED_API, set by the build) for every file of the module.
+// PY_SSIZE_T_CLEAN and the limited API (Py_LIMITED_API, set by the build) for every file of the
+// module.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -8,9 +9,9 @@
 
 /// What every file of the extension module shares.
 ///
-/// The module is written by hand on the limited API so that one build serves every CPython from 3.10
-/// on. Its types are made once a process and live for ever, which is why only the main interpreter may
-/// import it. No C++ exception leaves a function that Python calls.
+/// The module is written by hand on the limited API so that one build serves every CPython
+/// from 3.10 on. Its types are made once a process and live for ever, which is why only the main
+/// interpreter may import it. No C++ exception leaves a function that Python calls.
 
 namespace headway::python {
 
@@ -53,8 +54,8 @@ void* AsSlot(Function* function) {
   return reinterpret_cast<void*>(function);
 }
 
-/// Forgets the pending exception, if any: nothing is raised into a training loop. Ctrl-C is kept for the
-/// next instruction of the program.
+/// Forgets the pending exception, if any: nothing is raised into a training loop. Ctrl-C is kept
+/// for the next instruction of the program.
 inline void Swallow() {
   if (PyErr_Occurred() == nullptr) return;
   const bool interrupted = PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) != 0;

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "base/uid.h"
+#include "journal/directory.h"
+#include "journal/writer.h"
+#include "recorder/environment.h"
+
+/// What a supervisor knows and writes about the attempts that it starts.
+
+namespace headway::cli {
+
+/// The run that the supervisor's children record into.
+struct SupervisedRun {
+  std::string dir;          ///< as asked for, absolute
+  std::string journal_dir;  ///< where this machine's journals lie: `dir`, unless that is no place
+  std::string destination;  ///< then `dir`, else empty
+  std::string project;
+  std::string run;
+  RunUid uid;
+  bool continued = false;
+  std::int64_t rank = -1;
+  std::int64_t world_size = -1;
+  std::string job_id;
+  std::string key_base;             ///< attempt keys are this, "#" and a number
+  std::int64_t index_base = 0;      ///< restarts that happened before this supervisor
+};
+
+/// Chooses the run as a recorder in this environment would. `dir`, `project` and `run` may be empty.
+/// InvalidArgument for names that can be none.
+Result<SupervisedRun> ChooseSupervisedRun(const recorder::Environment& env, const std::string& dir,
+                                          const std::string& project, const std::string& run);
+
+std::string AttemptKey(const SupervisedRun& run, std::int64_t number);
+
+/// The environment of a child: `env` with what makes its records meet the supervisor's.
+std::vector<std::string> ChildEnvironment(const recorder::EnvMap& env, const SupervisedRun& run,
+                                          std::int64_t number);
+
+/// The highest step that the processes of an attempt have started, nothing when they record none.
+std::optional<std::int64_t> HighestStep(const SupervisedRun& run, std::int64_t number);
+
+/// The supervisor's journal of one attempt. Without one (a full disk) every call does nothing.
+class AttemptJournal {
+ public:
+  AttemptJournal() = default;
+  /// Begins it, with the attempt's start at `begin`.
+  static Result<AttemptJournal> Create(const SupervisedRun& run, std::int64_t number,
+                                       MonoNs begin);
+
+  void Beat();
+  void Notice(int signal);
+  /// What standard error said last, and how the child ended, both at `time`. `signal` 0: it ended
+  /// by itself with `exit_status`.
+  void End(MonoNs time, int exit_status, int signal, std::string_view stderr_tail);
+  /// Until then readers take it that the run may be restarted.
+  void Finish();
+
+ private:
+  std::unique_ptr<journal::JournalWriter> writer_;
+};
+
+}  // namespace headway::cli

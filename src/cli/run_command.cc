@@ -1,0 +1,78 @@
+#include "cli/commands.h"
+#include "cli/place.h"
+#include "cli/supervisor.h"
+
+namespace headway::cli {
+namespace {
+
+class RunCommand final : public Command {
+ public:
+  void Describe(Description* description) override {
+    description->Text(
+        "The command's records and the supervisor's meet in one run: each start is an attempt, and "
+        "its exit status or signal is noted even when it recorded nothing itself. Standard input "
+        "and output are the command's own; the last 64 KiB of standard error are kept, with what "
+        "looks like a secret masked.\n"
+        "After a non-zero exit status or a signal the command is started again, at once at first "
+        "and then ever later (1 s doubling to 30 s); never after a clean end, and never after this "
+        "program was told to stop. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on. It ends with "
+        "the exit status of the last attempt, 128 + N after signal N.");
+    description->Option("--run", "RUN", &run_,
+                        "the run's name (HEADWAY_RUN, else the job's name, else default)");
+    description->Count("--restarts", "N", 0, &restarts_, "how often to start it again (0)");
+    description->Flag("--no-stderr-tail", &no_stderr_tail_,
+                      "keep nothing of standard error, which then is the command's own too");
+    description->Option("--mask", "REGEX", &masks_,
+                        "mask what this extended regular expression matches; may be repeated");
+    description->Duration("--grace", &grace_,
+                          "how long it may take to stop before it is killed (30s)");
+    description->Duration("--backoff", &backoff_, "the pause before the first restart (1s)");
+    description->Option("--dir", "DIR", &dir_, "data directory (HEADWAY_DIR, else ~/.headway)")
+        .completion = Completion::kDirectory;
+    description->Option("--project", "P", &project_, "project (HEADWAY_PROJECT, else default)");
+    description->CommandLine("COMMAND...", &command_, "what to run, with its arguments");
+    description->Example("headway run --run llama-7b --restarts 10 -- python train.py",
+                         "trains, and goes on after up to ten crashes");
+  }
+
+  Result<int> Run(const Context& context) override {
+    if (command_.empty() || command_.front().empty()) {
+      return Status(Code::kInvalidArgument,
+                    "run needs a command: headway run [OPTIONS] -- COMMAND...");
+    }
+    const Result<Masker> masker = Masker::Make(masks_);
+    if (!masker.ok()) {
+      return Status(masker.status().code(), "--mask: " + masker.status().message());
+    }
+    SupervisorOptions options;
+    options.environment = recorder::ProcessEnvironment();
+    const Result<SupervisedRun> run = ChooseSupervisedRun(
+        recorder::DetectEnvironment(options.environment), dir_, project_, run_);
+    if (!run.ok()) return run.status();
+    options.run = *run;
+    options.command = command_;
+    options.restarts = restarts_.value_or(options.restarts);
+    options.grace_ns = grace_.value_or(options.grace_ns);
+    options.backoff_ns = backoff_.value_or(options.backoff_ns);
+    options.keep_stderr = !no_stderr_tail_;
+    HEADWAY_RETURN_IF_ERROR(context.out->Flush());
+    return Supervise(options, *masker);
+  }
+
+ private:
+  std::string run_;
+  std::optional<std::int64_t> restarts_;
+  bool no_stderr_tail_ = false;
+  std::vector<std::string> masks_;
+  std::optional<std::int64_t> grace_;
+  std::optional<std::int64_t> backoff_;
+  std::string dir_;
+  std::string project_;
+  std::vector<std::string> command_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeRun() { return std::make_unique<RunCommand>(); }
+
+}  // namespace headway::cli
