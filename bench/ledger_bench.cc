@@ -1,16 +1,18 @@
 // The ledger against reading: how long do a cold report, one more step, a window, a snapshot take,
 // and how much memory.
 //
-// Usage: ledger_bench DIR RUN    (a run written by write_history)
+// Usage: ledger_bench DIR RUN [queries]
+//   DIR RUN   a run that write_history has written
+//   queries   only one more step and a window
 
 #include <malloc.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/history.h"
@@ -190,8 +192,9 @@ void ReportSnapshot(const runs::Run& run) {
       .Print();
 }
 
-void Main(const std::string& dir, const std::string& name) {
+void Main(const std::string& dir, const std::string& name, bool only_queries) {
   const runs::Run run = OrFail(runs::Find({dir}, kProject, name));
+  if (only_queries) return ReportQueries(run);
   ReportMemory(run);  // first, while the heap is small
   ReportThroughput(run);
   ReportQueries(run);
@@ -202,10 +205,11 @@ void Main(const std::string& dir, const std::string& name) {
 }  // namespace headway::bench
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "Usage: ledger_bench DIR RUN\n");
+  const bool only_queries = argc == 4 && std::string_view(argv[3]) == "queries";
+  if (argc != 3 && !only_queries) {
+    std::fprintf(stderr, "Usage: ledger_bench DIR RUN [queries]\n");
     return 1;
   }
-  headway::bench::Main(argv[1], argv[2]);
+  headway::bench::Main(argv[1], argv[2], only_queries);
   return 0;
 }

@@ -6,7 +6,7 @@ what was measured, what it is compared with, both in nanoseconds, the ratio, and
 
 The peer is ml-goodput-measurement, the package itself: once with its sink replaced by a list (its
 own seam for tests), once with its real Cloud Logging handler, whose client then talks to a service
-that accepts everything at once. It is installed into build/bench/peer/ when it is missing.
+that accepts everything at once. It is installed into build/bench/python-peer/ when it is missing.
 
 Usage: bench/python_bench.py [--no-peer] [--check] [--rounds N]
 """
@@ -18,6 +18,7 @@ import gc
 import json
 import logging
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -30,8 +31,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-PEER = ROOT / "build/bench/peer"
-PEER_PACKAGE = "ml-goodput-measurement==0.2.3"
+PEER = ROOT / "build/bench/python-peer"
+REQUIREMENTS = ROOT / "bench/python_bench_requirements.txt"
 REPETITIONS = 15
 
 
@@ -111,14 +112,14 @@ def ensure_peer() -> Path | None:
     python = PEER / "bin/python"
     if python.exists():
         return python
-    print(f"installing {PEER_PACKAGE} into {PEER} ...", file=sys.stderr)
+    print(f"installing the peer into {PEER} ...", file=sys.stderr)
     try:
         subprocess.run([sys.executable, "-m", "venv", PEER], check=True)
         subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-                        PEER_PACKAGE], check=True)
+                        "-r", REQUIREMENTS], check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"without the peer: {error}", file=sys.stderr)
-        subprocess.run(["rm", "-rf", PEER], check=False)
+        shutil.rmtree(PEER, ignore_errors=True)
         return None
     return python
 

@@ -123,8 +123,9 @@ def main() -> None:
 
     with run.span("sample"):
         start = text[: text.index(" has")]
-        likely = model.sample(np.array([alphabet.index(c) for c in start]), 160)
+        likely = model.sample(np.array([alphabet.index(c) for c in start]), 240)
         recited = start + "".join(alphabet[token] for token in likely)
+        recited = recited[: recited.rfind(".") + 1] or recited
     print("\n  What it has learned to say:\n")
     print("    " + recited.replace("\n", "\n    "), flush=True)
     run.finish()

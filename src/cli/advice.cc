@@ -88,11 +88,13 @@ class Adviser {
     const std::int64_t ns = report_.Ns(Category::kWastedProgress);
     if (!Matters(ns, kAdvice.wasted)) return;
     const Checkpointing& saves = report_.checkpointing;
-    std::string text = Amount(CategoryName(Category::kWastedProgress), ns) +
-                       "steps were done and lost again. ";
+    std::string text =
+        Amount(CategoryName(Category::kWastedProgress), ns) + "steps were done and lost again. ";
     if (saves.saves == 0) {
-      Add("checkpoint", ns, text + "No checkpoint was recorded: save some, and record them with "
-                                   "checkpoint_save");
+      Add("checkpoint", ns,
+          text +
+              "No checkpoint was recorded: save some, and record them with "
+              "checkpoint_save");
     } else if (saves.advised_interval_ns && saves.interval_ns &&
                static_cast<double>(*saves.interval_ns) >
                    kAdvice.interval_factor * static_cast<double>(*saves.advised_interval_ns)) {
@@ -156,8 +158,8 @@ class Adviser {
   void CrashLoop() {
     const int length = CrashLoopLength(report_);
     if (length < kAdvice.crash_loop) return;
-    std::string text = "crash loop: the last " + std::to_string(length) +
-                       " restarts reached no new step";
+    std::string text =
+        "crash loop: the last " + std::to_string(length) + " restarts reached no new step";
     if (report_.steps.last_step) text += " after step " + ShowCount(*report_.steps.last_step);
     text += ". Stop it and look at its last words: headway runs show " +
             PrintableLine(report_.run) + ".";

@@ -137,8 +137,7 @@ Result<AttemptJournal> AttemptJournal::Create(const SupervisedRun& run, std::int
   header.destination = run.destination;
   header.software = "headway " HEADWAY_VERSION;
   const Result<UniqueFd> made = MakeAndOpenDirectory(
-      run.journal_dir,
-      {"journals", MakePathComponent(run.project), MakePathComponent(run.run)});
+      run.journal_dir, {"journals", MakePathComponent(run.project), MakePathComponent(run.run)});
   if (!made.ok()) return made.status();
   Result<std::unique_ptr<journal::JournalWriter>> writer = journal::JournalWriter::Create(
       journal::RunDirectory(run.journal_dir, run.project, run.run), options);

@@ -29,12 +29,12 @@ struct SupervisedRun {
   std::int64_t rank = -1;
   std::int64_t world_size = -1;
   std::string job_id;
-  std::string key_base;             ///< attempt keys are this, "#" and a number
-  std::int64_t index_base = 0;      ///< restarts that happened before this supervisor
+  std::string key_base;         ///< attempt keys are this, "#" and a number
+  std::int64_t index_base = 0;  ///< restarts that happened before this supervisor
 };
 
-/// Chooses the run as a recorder in this environment would. `dir`, `project` and `run` may be empty.
-/// InvalidArgument for names that can be none.
+/// Chooses the run as a recorder in this environment would. `dir`, `project` and `run` may be
+/// empty. InvalidArgument for names that can be none.
 Result<SupervisedRun> ChooseSupervisedRun(const recorder::Environment& env, const std::string& dir,
                                           const std::string& project, const std::string& run);
 
@@ -52,8 +52,7 @@ class AttemptJournal {
  public:
   AttemptJournal() = default;
   /// Begins it, with the attempt's start at `begin`.
-  static Result<AttemptJournal> Create(const SupervisedRun& run, std::int64_t number,
-                                       MonoNs begin);
+  static Result<AttemptJournal> Create(const SupervisedRun& run, std::int64_t number, MonoNs begin);
 
   void Beat();
   void Notice(int signal);

@@ -1,8 +1,7 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <signal.h>
+#include <sys/types.h>
 
 #include <string>
 #include <vector>

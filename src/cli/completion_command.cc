@@ -68,8 +68,9 @@ class CompletionCommand final : public Command {
     description->Text("Writes a script that the shell reads when it starts.");
     description->Choice("SHELL", "", {"bash", "zsh", "fish"}, &shell_, "bash, zsh or fish")
         .required = true;
-    description->Example("headway completion bash > ~/.local/share/bash-completion/completions/headway",
-                         "for bash, from the next shell on");
+    description->Example(
+        "headway completion bash > ~/.local/share/bash-completion/completions/headway",
+        "for bash, from the next shell on");
     description->Example("headway completion fish > ~/.config/fish/completions/headway.fish",
                          "for fish");
   }

@@ -1,8 +1,8 @@
+#include "base/time_format.h"
 #include "cli/commands.h"
 #include "cli/export_file.h"
 #include "cli/place.h"
 #include "cli/text.h"
-#include "base/time_format.h"
 #include "formats/csv/writer.h"
 #include "formats/jsonl/writer.h"
 #include "journal/reader.h"
@@ -158,7 +158,8 @@ class ExportCommand final : public Command {
 
   Result<int> Run(const Context& context) override {
     if (as_.empty()) {
-      return Status(Code::kInvalidArgument, "say which format to export as: --as jsonl or --as csv");
+      return Status(Code::kInvalidArgument,
+                    "say which format to export as: --as jsonl or --as csv");
     }
     const bool timed = !times_.window.empty() || times_.last || !times_.as_of.empty();
     if (as_ == "jsonl" && (timed || !what_.empty())) {

@@ -26,8 +26,8 @@ Result<ExportFile> ExportFile::Open(const std::string& path, Output* out) {
   }
   std::string temporary =
       path + "." + uid_internal::ToHex(uid_internal::Random()).substr(0, 16) + ".tmp";
-  file.fd_ = UniqueFd(::open(temporary.c_str(),
-                             O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+  file.fd_ = UniqueFd(
+      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!file.fd_.ok()) return ErrnoStatus(errno, "create", temporary);
   file.temporary_ = std::move(temporary);
   return file;

@@ -69,7 +69,7 @@ class GoodputCommand final : public Command {
     if (place_.json) {
       *context.out << ToJson(report, {.seconds = seconds_, .indent = 1});
     } else {
-      *context.out << RenderReport(report, context.terminal);
+      *context.out << RenderReport(report, context.terminal, {query->window, query->as_of});
     }
     return 0;
   }
@@ -96,8 +96,8 @@ class GoodputCommand final : public Command {
       *context.out << ToJson(intervals, {.seconds = seconds_, .indent = 1});
       return 0;
     }
-    *context.out << Paint(Tone::kStrong, explain_, context.terminal) << ": "
-                 << ShowDuration(sum) << " in " << ShowCount(static_cast<std::int64_t>(count))
+    *context.out << Paint(Tone::kStrong, explain_, context.terminal) << ": " << ShowDuration(sum)
+                 << " in " << ShowCount(static_cast<std::int64_t>(count))
                  << (count == 1 ? " interval\n" : " intervals\n")
                  << Wrap("  " + std::string(CategoryHelp(category)),
                          static_cast<std::size_t>(context.terminal.width), 0)

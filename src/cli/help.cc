@@ -31,13 +31,7 @@ void AppendRow(std::string_view name, std::string_view text, std::size_t column,
     line.clear();
   }
   line = PadRight(line, column);
-  const std::string body = Wrap(text, std::max<std::size_t>(20, width - column), 0);
-  std::string indented;
-  for (const char c : body) {
-    indented += c;
-    if (c == '\n') indented += std::string(column, ' ');
-  }
-  *out += line + indented + "\n";
+  *out += line + WrapBeside(text, width, column) + "\n";
 }
 
 void AppendParagraphs(std::string_view text, std::size_t width, std::string* out) {
@@ -55,9 +49,8 @@ std::span<const ExitMeaning> ExitCodes() { return kExitCodes; }
 
 std::string UsageLine(const Entry& entry, const Description& description) {
   std::string line = "headway " + std::string(entry.name);
-  const bool options =
-      std::any_of(description.arguments.begin(), description.arguments.end(),
-                  [](const Argument& argument) { return !argument.positional(); });
+  const bool options = std::any_of(description.arguments.begin(), description.arguments.end(),
+                                   [](const Argument& argument) { return !argument.positional(); });
   if (options) line += " [OPTIONS]";
   for (const Argument& argument : description.arguments) {
     if (!argument.positional()) continue;
@@ -70,7 +63,8 @@ std::string UsageLine(const Entry& entry, const Description& description) {
 
 std::string HelpText(const Terminal& terminal) {
   const std::size_t width = TextWidth(terminal);
-  std::string out = "headway records what ML training jobs do and accounts for every nanosecond.\n\n";
+  std::string out =
+      "headway records what ML training jobs do and accounts for every nanosecond.\n\n";
   out += "Usage: headway COMMAND [ARGUMENTS]\n\nCommands:\n";
   std::size_t column = 0;
   for (const Entry& entry : Commands()) {
@@ -79,8 +73,9 @@ std::string HelpText(const Terminal& terminal) {
   for (const Entry& entry : Commands()) {
     if (!entry.hidden) AppendRow(entry.name, entry.summary, column, width, &out);
   }
-  out += "\n\"headway COMMAND --help\" says more. Times are RFC 3339, @NS (nanoseconds since 1970)\n"
-         "or +DUR from the run's start; a window is A..B, and either end may be left out.\n";
+  out +=
+      "\n\"headway COMMAND --help\" says more. Times are RFC 3339, @NS (nanoseconds since 1970)\n"
+      "or +DUR from the run's start; a window is A..B, and either end may be left out.\n";
   out += "\nEnvironment:\n";
   AppendRow("HEADWAY_DIR", "the data directory without --dir; ~/.headway without either", column,
             width, &out);

@@ -23,8 +23,7 @@ class ImportCommand final : public Command {
         "data again changes nothing.");
     description->Positional("FILE", &files_, "an event file or a journal; - is standard input")
         .completion = Completion::kFile;
-    description->Option("--run", "RUN", &run_,
-                        "the run's name; journals bring their own along")
+    description->Option("--run", "RUN", &run_, "the run's name; journals bring their own along")
         .completion = Completion::kRun;
     description->Choice("--as", "FORMAT", {"jsonl", "hwj"}, &as_,
                         "what the files are; without it, their first bytes tell");
@@ -94,9 +93,8 @@ class ImportCommand final : public Command {
                                    "; mend or remove the line, or import without --strict"};
     }
     const bool any = std::any_of(import->runs.begin(), import->runs.end(), [](const auto& run) {
-      return std::any_of(run.records.begin(), run.records.end(), [](const Record& record) {
-        return record.type != RecordType::kNote;
-      });
+      return std::any_of(run.records.begin(), run.records.end(),
+                         [](const Record& record) { return record.type != RecordType::kNote; });
     });
     if (!any) {
       return {Code::kDataLoss, "there is no event in " + events.sources.front().name +

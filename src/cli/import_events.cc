@@ -84,8 +84,9 @@ Status CheckStart(const EventTarget& target, const std::vector<ImportedRun>& mad
     for (const ImportedRun& mine : made) {
       if (run.start != mine.start) continue;
       return {Code::kFailedPrecondition,
-              "run \"" + target.run + "\" is there already, with other data from the same time on; "
-              "use --replace to put the new data in its place, or another --run to keep both"};
+              "run \"" + target.run +
+                  "\" is there already, with other data from the same time on; "
+                  "use --replace to put the new data in its place, or another --run to keep both"};
     }
   }
   return OkStatus();
@@ -166,8 +167,8 @@ Result<std::vector<ImportedRun>> WriteRuns(const EventText& events,
       journal::WriterOptions options;
       options.lock = false;
       journal::Header& header = options.header;
-      header.uid = DeriveUid<JournalUid>(base + "\n" + std::to_string(r) + "\n" +
-                                         std::to_string(w));
+      header.uid =
+          DeriveUid<JournalUid>(base + "\n" + std::to_string(r) + "\n" + std::to_string(w));
       header.run_uid = made[r].uid;
       header.origin = journal::Origin::kImport;
       header.event_file = from.event_file;
@@ -189,10 +190,9 @@ Result<std::vector<ImportedRun>> WriteRuns(const EventText& events,
       AppendAll(runs[r], records[w], writer->get());
       (*writer)->Finish();
       if ((*writer)->dropped() > 0) {
-        return Status(Code::kResourceExhausted,
-                      "no space for journals below " + target.dir + ": " +
-                          std::to_string((*writer)->dropped()) +
-                          " records found no room; nothing was imported");
+        return Status(Code::kResourceExhausted, "no space for journals below " + target.dir + ": " +
+                                                    std::to_string((*writer)->dropped()) +
+                                                    " records found no room; nothing was imported");
       }
       const std::string& path = (*writer)->path();
       files.push_back(path.substr(path.rfind('/') + 1));

@@ -14,7 +14,7 @@ namespace headway::cli {
 
 struct EventSource {
   std::string name;
-  std::uint64_t first_line = 1;    ///< in the whole text, from 1
+  std::uint64_t first_line = 1;  ///< in the whole text, from 1
   std::uint64_t first_offset = 0;
 };
 
@@ -49,10 +49,10 @@ struct EventTarget {
   bool replace = false;
 };
 
-/// Writes the runs of `import` as journals. Equal text under an equal name gives equal uids, so that
-/// what is there already is left alone. FailedPrecondition when other data of the same start was
-/// imported under the name before and `replace` is not set; ResourceExhausted when the disk is full:
-/// then nothing has changed.
+/// Writes the runs of `import` as journals. Equal text under an equal name gives equal uids, so
+/// that what is there already is left alone. FailedPrecondition when other data of the same start
+/// was imported under the name before and `replace` is not set; ResourceExhausted when the disk is
+/// full: then nothing has changed.
 Result<std::vector<ImportedRun>> WriteRuns(const EventText& events,
                                            const std::vector<RunRecords>& runs,
                                            const EventTarget& target);

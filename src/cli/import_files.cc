@@ -94,10 +94,10 @@ Staging::~Staging() {
   ::rmdir(parent_.c_str());  // fails while another import is at work: fine
 }
 
-Status Staging::Publish(const std::string& name, const std::string& dir,
-                        const std::string& project, const std::string& run) const {
-  const Result<UniqueFd> target = MakeAndOpenDirectory(
-      dir, {"journals", MakePathComponent(project), MakePathComponent(run)});
+Status Staging::Publish(const std::string& name, const std::string& dir, const std::string& project,
+                        const std::string& run) const {
+  const Result<UniqueFd> target =
+      MakeAndOpenDirectory(dir, {"journals", MakePathComponent(project), MakePathComponent(run)});
   if (!target.ok()) return target.status();
   const std::string from = JoinPath(path_, name);
   if (::renameat(AT_FDCWD, from.c_str(), target->get(), name.c_str()) != 0) {

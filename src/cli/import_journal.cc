@@ -125,8 +125,7 @@ Result<ImportedRun> CopyJournal(Input* input, const JournalTarget& target,
       name = old_name;
     }
   }
-  HEADWAY_RETURN_IF_ERROR(
-      staging->Publish(name, target.dir, header->project, header->run));
+  HEADWAY_RETURN_IF_ERROR(staging->Publish(name, target.dir, header->project, header->run));
   return made;
 }
 

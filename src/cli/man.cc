@@ -33,7 +33,8 @@ void AppendArgument(const Argument& argument, std::string* out) {
 
 std::string ManualPage() {
   std::string out = ".TH HEADWAY 1 \"\" \"headway " + std::string(Version()) + "\"\n";
-  out += ".SH NAME\nheadway \\- records what ML training jobs do and accounts for every nanosecond\n";
+  out +=
+      ".SH NAME\nheadway \\- records what ML training jobs do and accounts for every nanosecond\n";
   out += ".SH SYNOPSIS\n.B headway\n.I COMMAND\n[ARGUMENTS]\n.SH COMMANDS\n";
   for (const Entry& entry : Commands()) {
     if (entry.hidden) continue;
@@ -53,11 +54,13 @@ std::string ManualPage() {
   for (const ExitMeaning& exit : ExitCodes()) {
     out += ".TP\n.B " + std::to_string(exit.code) + "\n" + Roff(exit.meaning) + ".\n";
   }
-  out += ".PP\n.B headway run\nends as its command did: with its exit status, or with 128 + N after "
-         "signal N.\n";
-  out += ".SH ENVIRONMENT\n.TP\n.B HEADWAY_DIR\nThe data directory without \\-\\-dir.\n"
-         ".TP\n.B HEADWAY_PROJECT\nThe project without \\-\\-project.\n"
-         ".TP\n.B NO_COLOR\nNo colours.\n";
+  out +=
+      ".PP\n.B headway run\nends as its command did: with its exit status, or with 128 + N after "
+      "signal N.\n";
+  out +=
+      ".SH ENVIRONMENT\n.TP\n.B HEADWAY_DIR\nThe data directory without \\-\\-dir.\n"
+      ".TP\n.B HEADWAY_PROJECT\nThe project without \\-\\-project.\n"
+      ".TP\n.B NO_COLOR\nNo colours.\n";
   return out;
 }
 

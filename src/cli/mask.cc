@@ -35,20 +35,19 @@ struct Shape {
   std::size_t least;
 };
 constexpr std::array kShapes = {
-    Shape{"AKIA", 16},        Shape{"ASIA", 16},        Shape{"AIza", 35},
-    Shape{"ya29.", 20},       Shape{"GOCSPX-", 20},     Shape{"hf_", 30},
-    Shape{"api_org_", 30},    Shape{"ghp_", 30},        Shape{"gho_", 30},
-    Shape{"ghu_", 30},        Shape{"ghs_", 30},        Shape{"ghr_", 30},
-    Shape{"github_pat_", 22}, Shape{"glpat-", 20},      Shape{"sk-", 20},
-    Shape{"xoxb-", 10},       Shape{"xoxa-", 10},       Shape{"xoxp-", 10},
-    Shape{"xoxr-", 10},       Shape{"xoxs-", 10},       Shape{"wandb_v1_", 20},
-    Shape{"local-", 40},      Shape{"dckr_pat_", 20},   Shape{"npm_", 36},
+    Shape{"AKIA", 16},        Shape{"ASIA", 16},   Shape{"AIza", 35},      Shape{"ya29.", 20},
+    Shape{"GOCSPX-", 20},     Shape{"hf_", 30},    Shape{"api_org_", 30},  Shape{"ghp_", 30},
+    Shape{"gho_", 30},        Shape{"ghu_", 30},   Shape{"ghs_", 30},      Shape{"ghr_", 30},
+    Shape{"github_pat_", 22}, Shape{"glpat-", 20}, Shape{"sk-", 20},       Shape{"xoxb-", 10},
+    Shape{"xoxa-", 10},       Shape{"xoxp-", 10},  Shape{"xoxr-", 10},     Shape{"xoxs-", 10},
+    Shape{"wandb_v1_", 20},   Shape{"local-", 40}, Shape{"dckr_pat_", 20}, Shape{"npm_", 36},
 };
 
 // Names that end like a secret's but are a tokenizer's vocabulary.
 constexpr std::array<std::string_view, 9> kVocabulary = {
-    "pad_token", "eos_token", "bos_token",   "unk_token",       "sep_token",
-    "cls_token", "mask_token", "image_token", "additional_special_token"};
+    "pad_token",  "eos_token",   "bos_token",
+    "unk_token",  "sep_token",   "cls_token",
+    "mask_token", "image_token", "additional_special_token"};
 
 enum class NameKind { kOrdinary, kBare, kKeyOrToken, kSecret };
 
@@ -171,17 +170,16 @@ class Finder {
       const char quote = text_[at];
       end = EndOf(++at, [quote](char c) { return c != quote && c != '\n'; });
     } else {
-      end = EndOf(at, [](char c) {
-        return !IsSpace(c) && std::string_view(",;&\"')}]").find(c) == npos;
-      });
+      end = EndOf(
+          at, [](char c) { return !IsSpace(c) && std::string_view(",;&\"')}]").find(c) == npos; });
     }
     const std::string_view value = text_.substr(at, end - at);
     for (const std::string_view harmless : {"None", "null", "True", "true", "False", "false"}) {
       if (value == harmless) return;
     }
-    const bool number = !value.empty() && value.size() <= 8 &&
-                        std::all_of(value.begin(), value.end(),
-                                    [](char c) { return c >= '0' && c <= '9'; });
+    const bool number =
+        !value.empty() && value.size() <= 8 &&
+        std::all_of(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; });
     if (number && kind != NameKind::kSecret) return;  // num_token=128
     Add(at, end);
   }
@@ -199,9 +197,8 @@ class Finder {
 
   /// scheme://user:password@host
   void UserInfo(std::size_t at) {
-    const std::size_t end = EndOf(at, [](char c) {
-      return !IsSpace(c) && std::string_view("/?#\"'<>").find(c) == npos;
-    });
+    const std::size_t end = EndOf(
+        at, [](char c) { return !IsSpace(c) && std::string_view("/?#\"'<>").find(c) == npos; });
     const std::string_view authority = text_.substr(at, end - at);
     const std::size_t sign = authority.rfind('@');
     if (sign == npos) return;
@@ -221,9 +218,8 @@ class Finder {
       const std::size_t blank = at + scheme.size();
       const std::size_t value = EndOf(blank, IsBlank);
       if (value == blank) continue;
-      const std::size_t end = EndOf(value, [](char c) {
-        return IsName(c) || c == '/' || c == '+' || c == '=' || c == '~';
-      });
+      const std::size_t end = EndOf(
+          value, [](char c) { return IsName(c) || c == '/' || c == '+' || c == '=' || c == '~'; });
       const bool header = LowerCase(LineAround(at)).find("authorization") != npos;
       if (header || (scheme == "bearer" && end - value >= 16)) Add(value, end);
     }

@@ -12,10 +12,11 @@ namespace headway::cli {
 /// Masker: takes secrets out of text before it is kept.
 ///
 /// What is masked: values assigned to names that end in key, token, secret, password and the like;
-/// bearer and basic credentials; passwords in URLs; keys in the shapes of AWS, Google, Hugging Face,
-/// GitHub, Weights & Biases, OpenAI, Slack; JSON web tokens; private key blocks, also when one end
-/// is missing; and whatever the caller's patterns match. Made for whole texts: a secret must not be
-/// cut before it is looked for. No promise: a secret that looks like ordinary text stays.
+/// bearer and basic credentials; passwords in URLs; keys in the shapes of AWS, Google, Hugging
+/// Face, GitHub, Weights & Biases, OpenAI, Slack; JSON web tokens; private key blocks, also when
+/// one end is missing; and whatever the caller's patterns match. Made for whole texts: a secret
+/// must not be cut before it is looked for. No promise: a secret that looks like ordinary text
+/// stays.
 class Masker {
  public:
   /// `patterns` are POSIX extended regular expressions. InvalidArgument names the one that is none.

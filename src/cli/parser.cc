@@ -29,9 +29,8 @@ Status SetPositionals(std::string_view command, const Description& description,
   for (const Argument& argument : description.arguments) {
     if (!argument.positional()) continue;
     if (argument.required && at == words.size()) {
-      return {Code::kInvalidArgument,
-              std::string(command) + " needs " + argument.flags + ": " + argument.help +
-                  Usage(command)};
+      return {Code::kInvalidArgument, std::string(command) + " needs " + argument.flags + ": " +
+                                          argument.help + Usage(command)};
     }
     do {
       if (at == words.size()) break;
@@ -39,8 +38,8 @@ Status SetPositionals(std::string_view command, const Description& description,
     } while (argument.repeats);
   }
   if (at < words.size()) {
-    return {Code::kInvalidArgument, std::string(command) + " does not take \"" + words[at] +
-                                        "\" as well" + Usage(command)};
+    return {Code::kInvalidArgument,
+            std::string(command) + " does not take \"" + words[at] + "\" as well" + Usage(command)};
   }
   return OkStatus();
 }
@@ -88,9 +87,9 @@ Status ParseArguments(std::string_view command, const Description& description,
     if (word.size() > 1 && word.front() == '-') {
       const std::string name = word.substr(0, word.find('='));
       const std::string near = Closest(name, LongFlags(description));
-      return {Code::kInvalidArgument,
-              std::string(command) + " has no option " + name +
-                  (near.empty() ? "" : "; did you mean " + near + "?") + Usage(command)};
+      return {Code::kInvalidArgument, std::string(command) + " has no option " + name +
+                                          (near.empty() ? "" : "; did you mean " + near + "?") +
+                                          Usage(command)};
     }
     words.push_back(word);
   }
@@ -101,9 +100,9 @@ Status ParseArguments(std::string_view command, const Description& description,
     }
   }
   if (description.command_line != nullptr && !words.empty()) {
-    return {Code::kInvalidArgument, std::string(command) + " takes the command after \"--\": " +
-                                        "headway " + std::string(command) + " [OPTIONS] -- " +
-                                        words.front() + " ..." + Usage(command)};
+    return {Code::kInvalidArgument,
+            std::string(command) + " takes the command after \"--\": " + "headway " +
+                std::string(command) + " [OPTIONS] -- " + words.front() + " ..." + Usage(command)};
   }
   return SetPositionals(command, description, words);
 }

@@ -24,8 +24,7 @@ void DescribePlace(Description* description, Place* place) {
                "data directory (HEADWAY_DIR, else ~/.headway); may be given several times, to read "
                "the journals of several nodes")
       .completion = Completion::kDirectory;
-  description->Option("--project", "P", &place->project,
-                      "project (HEADWAY_PROJECT, else default)");
+  description->Option("--project", "P", &place->project, "project (HEADWAY_PROJECT, else default)");
   description->Flag("--json", &place->json, "JSON instead of text");
 }
 
@@ -48,8 +47,7 @@ Status CheckName(std::string_view what, std::string_view name) {
 }
 
 Status Resolve(Place* place) {
-  const recorder::Environment env =
-      recorder::DetectEnvironment(recorder::ProcessEnvironment());
+  const recorder::Environment env = recorder::DetectEnvironment(recorder::ProcessEnvironment());
   if (place->project.empty()) place->project = env.project.empty() ? "default" : env.project;
   HEADWAY_RETURN_IF_ERROR(CheckName("the project", place->project));
   if (place->dirs.empty()) {
@@ -117,7 +115,8 @@ Result<std::pair<std::int64_t, std::int64_t>> ParseWindow(const std::string& tex
   if (dots == std::string::npos) {
     return Status(Code::kInvalidArgument,
                   "--window takes A..B, e.g. +1h..+2h or "
-                  "2026-01-01T00:00:00Z..2026-01-02T00:00:00Z, not \"" + text + "\"");
+                  "2026-01-01T00:00:00Z..2026-01-02T00:00:00Z, not \"" +
+                      text + "\"");
   }
   std::optional<WallNs> origin;
   if (start) origin = WallNs{*start};

@@ -13,7 +13,9 @@ namespace {
 constexpr std::int64_t kPatienceNs = kNanosPerSecond;
 constexpr std::int64_t kRedrawNs = kNanosPerSecond / 10;
 
-void WriteError(const std::string& text) { (void)!::write(STDERR_FILENO, text.data(), text.size()); }
+void WriteError(const std::string& text) {
+  (void)!::write(STDERR_FILENO, text.data(), text.size());
+}
 
 }  // namespace
 

@@ -22,9 +22,10 @@ constexpr std::size_t kBarMax = 60;
 
 class Renderer {
  public:
-  Renderer(const Report& report, const Terminal& terminal)
+  Renderer(const Report& report, const Terminal& terminal, const ReportQuestion& question)
       : report_(report),
         terminal_(terminal),
+        question_(question),
         width_(static_cast<std::size_t>(std::min(terminal.width, 120))) {}
 
   std::string Render() {
@@ -49,19 +50,12 @@ class Renderer {
   void Line(std::string_view text, std::size_t indent = 2) {
     out_ += Wrap(text, width_, indent) + "\n";
   }
-  void Title(std::string_view text) {
-    out_ += "\n" + Paint(Tone::kStrong, text, terminal_) + "\n";
-  }
+  void Title(std::string_view text) { out_ += "\n" + Paint(Tone::kStrong, text, terminal_) + "\n"; }
   /// "Label    text", wrapped beside the label.
   void Fact(std::string_view label, std::string_view text) {
     constexpr std::size_t kColumn = 15;
-    const std::string body = Wrap(text, width_ - kColumn, 0);
-    std::string line = Paint(Tone::kStrong, PadRight(label, kColumn), terminal_);
-    for (const char c : body) {
-      line += c;
-      if (c == '\n') line += std::string(kColumn, ' ');
-    }
-    out_ += line + "\n";
+    out_ += Paint(Tone::kStrong, PadRight(label, kColumn), terminal_) +
+            WrapBeside(text, width_, kColumn) + "\n";
   }
 
   void Headline() {
@@ -73,9 +67,13 @@ class Renderer {
             Paint(ToneOf(report_.state), RunStateName(report_.state), terminal_) + "  " +
             Shorten(run, width_ > 50 ? width_ - 30 : 20) + "\n";
     std::string when = ShowDuration(report_.elapsed_ns) + " elapsed";
-    if (report_.start) {
+    if (question_.window) {
+      when += " from " + ShowTime(question_.window->first) + " to " +
+              ShowTime(question_.window->second) + " UTC";
+    } else if (report_.start) {
       when += " since " + ShowTime(*report_.start) + " UTC";
     }
+    if (question_.as_of) when += ", as known at " + ShowTime(*question_.as_of) + " UTC";
     if (report_.excluded_ns > 0) {
       when += ", " + ShowDuration(report_.excluded_ns) + " excluded";
     }
@@ -139,6 +137,7 @@ class Renderer {
 
   void Attempts() {
     out_ += "\n";
+    if (question_.window) Line("Of the whole run:");
     std::map<std::string_view, std::size_t> ends;
     for (const AttemptSummary& attempt : report_.attempts) ++ends[AttemptEndName(attempt.end_kind)];
     std::string text = ShowCount(static_cast<std::int64_t>(report_.attempts.size()));
@@ -168,14 +167,14 @@ class Renderer {
                  {"regained", true, 3},
                  {"exit", false},
                  {"cause", false, 2}});
-    for (std::size_t i = count > kDisruptionsShown ? count - kDisruptionsShown : 0; i < count; ++i) {
+    for (std::size_t i = count > kDisruptionsShown ? count - kDisruptionsShown : 0; i < count;
+         ++i) {
       const Disruption& d = report_.disruptions[i];
       std::optional<std::int64_t> regained;
       if (d.regained) regained = *d.regained - d.time;
       table.AddRow({ShowTime(d.time), ShowDuration(d.time - report_.start.value_or(d.time)),
-                    ShowCount(d.step_reached), ShowCount(d.resumed_from),
-                    ShowDuration(d.wasted_ns), ShowDuration(d.downtime_ns),
-                    ShowDuration(d.reinit_ns), ShowDuration(regained),
+                    ShowCount(d.step_reached), ShowCount(d.resumed_from), ShowDuration(d.wasted_ns),
+                    ShowDuration(d.downtime_ns), ShowDuration(d.reinit_ns), ShowDuration(regained),
                     ShowExit(d.exit_status, d.signal), d.cause});
     }
     out_ += table.Render(terminal_);
@@ -229,8 +228,8 @@ class Renderer {
                           " overlapped with steps and cost nothing by the host's clock");
     }
     if (report_.unsaved_ns) {
-      Fact("Unsaved", ShowDuration(*report_.unsaved_ns) +
-                          " of productive time would be lost by a crash now");
+      Fact("Unsaved",
+           ShowDuration(*report_.unsaved_ns) + " of productive time would be lost by a crash now");
     }
     if (report_.scheduling_ns) {
       Fact("Scheduling", ShowDuration(*report_.scheduling_ns) + " before the first attempt");
@@ -252,39 +251,26 @@ class Renderer {
     Fact("Checkpoints", text);
   }
 
+  void Item(std::string_view text) { out_ += "  • " + WrapBeside(text, width_, 4) + "\n"; }
+
   void Advices() {
     const std::vector<Advice> advice = Advise(report_);
     if (advice.empty()) return;
     Title("What to do");
-    for (const Advice& piece : advice) {
-      out_ += "  • " + Wrap(piece.text, width_ - 4, 0).append("\n");
-      Indent(4);
-    }
+    for (const Advice& piece : advice) Item(piece.text);
   }
 
   void Notes() {
     if (report_.notes.empty()) return;
     Title("Notes: what had to be guessed");
     for (const ReportNote& note : report_.notes) {
-      out_ += "  • " +
-              Wrap(PrintableLine(note.message + " (" + note.code + ")"), width_ - 4, 0) + "\n";
-      Indent(4);
-    }
-  }
-
-  /// Indents the lines of the last item of a list but its first.
-  void Indent(std::size_t columns) {
-    const std::size_t begin = out_.rfind("  • ");
-    std::string item = out_.substr(begin);
-    out_.resize(begin);
-    for (std::size_t i = 0; i < item.size(); ++i) {
-      out_ += item[i];
-      if (item[i] == '\n' && i + 1 < item.size()) out_ += std::string(columns, ' ');
+      Item(PrintableLine(note.message + " (" + note.code + ")"));
     }
   }
 
   const Report& report_;
   const Terminal& terminal_;
+  const ReportQuestion& question_;
   std::size_t width_;
   std::string out_;
 };
@@ -309,8 +295,9 @@ std::string ShowExit(std::optional<std::int64_t> exit_status, std::optional<std:
   return {};
 }
 
-std::string RenderReport(const Report& report, const Terminal& terminal) {
-  return Renderer(report, terminal).Render();
+std::string RenderReport(const Report& report, const Terminal& terminal,
+                         const ReportQuestion& question) {
+  return Renderer(report, terminal, question).Render();
 }
 
 }  // namespace headway::cli

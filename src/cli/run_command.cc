@@ -13,9 +13,9 @@ class RunCommand final : public Command {
         "its exit status or signal is noted even when it recorded nothing itself. Standard input "
         "and output are the command's own; the last 64 KiB of standard error are kept, with what "
         "looks like a secret masked.\n"
-        "After a non-zero exit status or a signal the command is started again, at once at first "
-        "and then ever later (1 s doubling to 30 s); never after a clean end, and never after this "
-        "program was told to stop. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on. It ends with "
+        "After a non-zero exit status or a signal the command is started again after a pause (1 s, "
+        "doubling to 30 s); never after a clean end, and never after this program was told to "
+        "stop. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on. It ends with "
         "the exit status of the last attempt, 128 + N after signal N.");
     description->Option("--run", "RUN", &run_,
                         "the run's name (HEADWAY_RUN, else the job's name, else default)");
@@ -46,8 +46,8 @@ class RunCommand final : public Command {
     }
     SupervisorOptions options;
     options.environment = recorder::ProcessEnvironment();
-    const Result<SupervisedRun> run = ChooseSupervisedRun(
-        recorder::DetectEnvironment(options.environment), dir_, project_, run_);
+    const Result<SupervisedRun> run =
+        ChooseSupervisedRun(recorder::DetectEnvironment(options.environment), dir_, project_, run_);
     if (!run.ok()) return run.status();
     options.run = *run;
     options.command = command_;

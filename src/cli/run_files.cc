@@ -31,8 +31,8 @@ Result<UniqueFd> OpenRunDirectory(const std::string& directory) {
   UniqueFd fd(::open(base.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.ok()) return ErrnoStatus(errno, "open directory", base);
   for (const std::string& component : components) {
-    UniqueFd next(::openat(fd.get(), component.c_str(),
-                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    UniqueFd next(
+        ::openat(fd.get(), component.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!next.ok()) return ErrnoStatus(errno, "open directory", directory);
     fd = std::move(next);
   }
@@ -70,8 +70,8 @@ Result<RunFacts> LearnFacts(const runs::Run& run, WallNs now) {
   facts.report.run = run.label;
   facts.report.project = run.project;
   facts.live = loaded->live || loaded->supervised;
-  facts.imported = std::all_of(
-      run.journals.begin(), run.journals.end(), [](const journal::JournalFile& file) {
+  facts.imported =
+      std::all_of(run.journals.begin(), run.journals.end(), [](const journal::JournalFile& file) {
         return file.header.origin == journal::Origin::kImport;
       });
   facts.bytes = DiskBytes(run);

@@ -19,8 +19,8 @@ std::uint64_t DiskBytes(const runs::Run& run);
 struct RunFacts {
   runs::Run run;
   Report report;
-  bool live = false;       ///< a process of it, or its supervisor, is alive
-  bool imported = false;   ///< all of it was imported: no process can belong to it
+  bool live = false;      ///< a process of it, or its supervisor, is alive
+  bool imported = false;  ///< all of it was imported: no process can belong to it
   std::uint64_t bytes = 0;
 };
 Result<RunFacts> LearnFacts(const runs::Run& run, WallNs now);

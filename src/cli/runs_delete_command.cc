@@ -99,7 +99,8 @@ class RunsPruneCommand final : public Command {
   void Describe(Description* description) override {
     description->Text(
         "Deletes the journals of runs whose last sign of life is older than the given time and "
-        "that have ended. Runs with a live process stay, and so do those that may go on elsewhere.");
+        "that have ended. Runs with a live process stay, and so do those that may go on "
+        "elsewhere.");
     Argument& older = description->Duration("--older-than", &older_than_, "how old, e.g. 30d");
     older.help += " (required)";
     description->Flag("--dry-run", &dry_run_, "only say what would be deleted");
@@ -114,8 +115,7 @@ class RunsPruneCommand final : public Command {
     }
     HEADWAY_RETURN_IF_ERROR(Resolve(&place_));
     std::vector<Status> problems;
-    const Result<std::vector<runs::Run>> runs =
-        runs::List(place_.dirs, place_.project, &problems);
+    const Result<std::vector<runs::Run>> runs = runs::List(place_.dirs, place_.project, &problems);
     if (!runs.ok()) return runs.status();
     const WallNs now = SystemClock::WallNow();
     std::vector<RunFacts> gone;
@@ -159,8 +159,8 @@ class RunsPruneCommand final : public Command {
              ShowTime(facts.report.end.value_or(facts.run.start)) + " UTC\n";
     }
     const auto count = static_cast<std::int64_t>(gone.size());
-    return out + verb + ShowCount(count) + (count == 1 ? " run, " : " runs, ") +
-           ShowBytes(bytes) + "; " + ShowCount(kept) + (kept == 1 ? " stays\n" : " stay\n");
+    return out + verb + ShowCount(count) + (count == 1 ? " run, " : " runs, ") + ShowBytes(bytes) +
+           "; " + ShowCount(kept) + (kept == 1 ? " stays\n" : " stay\n");
   }
 
   std::optional<std::int64_t> older_than_;

@@ -30,8 +30,7 @@ class RunsListCommand final : public Command {
   Result<int> Run(const Context& context) override {
     HEADWAY_RETURN_IF_ERROR(Resolve(&place_));
     std::vector<Status> problems;
-    const Result<std::vector<runs::Run>> runs =
-        runs::List(place_.dirs, place_.project, &problems);
+    const Result<std::vector<runs::Run>> runs = runs::List(place_.dirs, place_.project, &problems);
     if (!runs.ok()) return runs.status();
     const WallNs now = SystemClock::WallNow();
     std::size_t limit = runs->size();
@@ -87,11 +86,10 @@ class RunsListCommand final : public Command {
     for (const RunFacts& one : facts) {
       const Report& report = one.report;
       table.AddRow({one.run.label, std::string(RunStateName(report.state)),
-                    ShowTime(report.start.value_or(one.run.start)),
-                    ShowDuration(report.elapsed_ns),
+                    ShowTime(report.start.value_or(one.run.start)), ShowDuration(report.elapsed_ns),
                     report.goodput ? ShowPercent(*report.goodput) : "–",
-                    ShowCount(report.steps.last_step),
-                    std::to_string(report.attempts.size()), ShowBytes(one.bytes)});
+                    ShowCount(report.steps.last_step), std::to_string(report.attempts.size()),
+                    ShowBytes(one.bytes)});
     }
     return table.Render(terminal);
   }

@@ -94,6 +94,11 @@ class RunsShowCommand final : public Command {
     return "";
   }
 
+  static std::vector<TableColumn> JournalColumns() {
+    return {{"of", false},    {"rank", true},        {"host", false, 2},
+            {"pid", true, 3}, {"attempt", false, 1}, {"file", false}};
+  }
+
   std::string Text(const RunFacts& facts, const std::vector<LastWords>& words,
                    const Terminal& terminal) const {
     const Report& report = facts.report;
@@ -104,8 +109,8 @@ class RunsShowCommand final : public Command {
            ", name " + PrintableLine(facts.run.name) + "\n";
     out += ShowDuration(report.elapsed_ns) + " elapsed since " +
            ShowTime(report.start.value_or(facts.run.start)) + " UTC, goodput " +
-           (report.goodput ? ShowPercent(*report.goodput) : "–") + ", " +
-           ShowBytes(facts.bytes) + " on disk\n\n";
+           (report.goodput ? ShowPercent(*report.goodput) : "–") + ", " + ShowBytes(facts.bytes) +
+           " on disk\n\n";
     Table attempts({{"attempt", true},
                     {"start (UTC)", false, 1},
                     {"lasted", true},
@@ -118,23 +123,30 @@ class RunsShowCommand final : public Command {
       attempts.AddRow({std::to_string(attempt.index), ShowTime(attempt.start),
                        ShowDuration(std::max<std::int64_t>(0, end - attempt.start)),
                        std::string(AttemptEndName(attempt.end_kind)),
-                       ShowExit(attempt.exit_status, attempt.signal),
-                       ShowCount(attempt.first_step), ShowCount(attempt.last_step)});
+                       ShowExit(attempt.exit_status, attempt.signal), ShowCount(attempt.first_step),
+                       ShowCount(attempt.last_step)});
     }
     if (!attempts.empty()) out += attempts.Render(terminal) + "\n";
-    Table journals({{"journal of", false},
-                    {"rank", true},
-                    {"host", false, 2},
-                    {"pid", true, 3},
-                    {"attempt", false, 1},
-                    {"file", false}});
+    std::string directory;
+    std::optional<Table> journals;
+    const auto finish = [&] {
+      if (!journals) return;
+      out += "  journals in " + PrintableLine(directory) + "\n" + journals->Render(terminal);
+    };
     for (const journal::JournalFile& file : facts.run.journals) {
+      const std::size_t slash = file.path.rfind('/');
+      if (!journals || file.path.substr(0, slash) != directory) {
+        finish();
+        directory = file.path.substr(0, slash);
+        journals.emplace(JournalColumns());
+      }
       const journal::Header& header = file.header;
-      journals.AddRow({OriginName(header.origin),
-                       header.rank < 0 ? "–" : std::to_string(header.rank), header.host,
-                       std::to_string(header.pid), header.attempt_key, file.path});
+      journals->AddRow({OriginName(header.origin),
+                        header.rank < 0 ? "–" : std::to_string(header.rank), header.host,
+                        std::to_string(header.pid), header.attempt_key,
+                        file.path.substr(slash + 1)});
     }
-    out += journals.Render(terminal);
+    finish();
     const std::int64_t lines = lines_.value_or(kLinesShown);
     if (words.empty() || lines == 0) return out;
     const LastWords& last = words.back();

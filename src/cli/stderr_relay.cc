@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@ namespace {
 
 constexpr int kPipe = 3;
 constexpr std::size_t kChunkBytes = std::size_t{64} << 10;
+constexpr std::int64_t kFarewellNs = kNanosPerSecond / 10;
 
 int Pending(int pipe) {
   int bytes = 0;
@@ -56,8 +58,8 @@ bool PassOn(const char* data, std::size_t size) {
 
 void StderrRelay::RunRelay(int pipe, Shared* shared) {
   // What is meant for the job must not end its last words.
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTOU, SIGUSR1,
-                           SIGUSR2}) {
+  for (const int number :
+       {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTOU, SIGUSR1, SIGUSR2}) {
     ::signal(number, SIG_IGN);
   }
   sigset_t none;
@@ -102,8 +104,8 @@ Result<StderrRelay> StderrRelay::Start() {
   if (::pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus(errno, "make", "a pipe");
   UniqueFd read_end(ends[0]);
   UniqueFd write_end(ends[1]);
-  void* const memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
-                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* const memory =
+      ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return ErrnoStatus(errno, "share", "memory");
   Shared* const shared = new (memory) Shared();
   const pid_t pid = ::fork();
@@ -125,7 +127,15 @@ StderrRelay::StderrRelay(StderrRelay&& other) noexcept
       pid_(std::exchange(other.pid_, -1)) {}
 
 StderrRelay::~StderrRelay() {
-  if (shared_ != nullptr) ::munmap(shared_, sizeof(Shared));
+  if (shared_ == nullptr) return;
+  ::munmap(shared_, sizeof(Shared));
+  // It ends with the last process that could still write; usually that was us.
+  pipe_.Reset();
+  const MonoNs until = SystemClock::MonoNow() + kFarewellNs;
+  while (::waitpid(pid_, nullptr, WNOHANG) == 0 && SystemClock::MonoNow() < until) {
+    const timespec pause = {0, 1'000'000};
+    ::nanosleep(&pause, nullptr);
+  }
 }
 
 std::uint64_t StderrRelay::Position() const {
@@ -143,8 +153,7 @@ void StderrRelay::Drain(std::int64_t patience_ns) const {
 
 std::string StderrRelay::Since(std::uint64_t position, bool* cut) const {
   const std::uint64_t total = Position();
-  const std::uint64_t begin =
-      std::max(position, total > kRingBytes ? total - kRingBytes : 0);
+  const std::uint64_t begin = std::max(position, total > kRingBytes ? total - kRingBytes : 0);
   *cut = begin > position;
   std::string text;
   for (std::uint64_t at = begin; at < total;) {

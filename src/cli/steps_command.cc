@@ -75,8 +75,8 @@ class StepsCommand final : public Command {
     }
     if (count > steps.size()) {
       *context.out << "  the " << (slowest_ ? "slowest " : "last ") << std::to_string(steps.size())
-                   << " of "
-                   << ShowCount(static_cast<std::int64_t>(count)) << " steps: --limit N\n";
+                   << " of " << ShowCount(static_cast<std::int64_t>(count))
+                   << " steps: --limit N\n";
     }
     *context.out << Text(steps, context.terminal);
     return 0;

@@ -230,14 +230,14 @@ class Supervisor {
     const std::int64_t lived = ending.time - begin_;
     if (ending.clean() || told_to_stop_ || options_.restarts == 0) return false;
     const std::int64_t left = options_.restarts - number_;
-    const std::string what = "attempt " + std::to_string(number_) + " ended with " +
-                             ending.Text() + " after " + ShowDuration(lived);
-    const std::int64_t in_vain =
-        watch_.AttemptEnded(HighestStep(options_.run, number_), lived);
+    const std::string what = "attempt " + std::to_string(number_) + " ended with " + ending.Text() +
+                             " after " + ShowDuration(lived);
+    const std::int64_t in_vain = watch_.AttemptEnded(HighestStep(options_.run, number_), lived);
     if (in_vain >= CrashLoopWatch::kRestarts) {
       Complain("crash loop: " + std::to_string(in_vain) + " restarts in a row without a new step " +
-               (watch_.highest_step() ? "(the last one is " + ShowCount(*watch_.highest_step()) + ")"
-                                      : "(none is recorded)") +
+               (watch_.highest_step()
+                    ? "(the last one is " + ShowCount(*watch_.highest_step()) + ")"
+                    : "(none is recorded)") +
                "; see headway runs show " + options_.run.run);
     }
     if (left <= 0) {
@@ -246,8 +246,8 @@ class Supervisor {
     }
     ClearGroup();
     const std::int64_t pause = backoff_.After(lived);
-    Complain(what + "; starting it again in " + ShowDuration(pause) + " (" +
-             std::to_string(left) + (left == 1 ? " restart" : " restarts") + " left)");
+    Complain(what + "; starting it again in " + ShowDuration(pause) + " (" + std::to_string(left) +
+             (left == 1 ? " restart" : " restarts") + " left)");
     const MonoNs until = SystemClock::MonoNow() + pause;
     while (!told_to_stop_) {
       const std::int64_t rest = until - SystemClock::MonoNow();

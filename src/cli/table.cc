@@ -39,17 +39,21 @@ std::string Table::Render(const Terminal& terminal) const {
   };
   const auto room = static_cast<std::size_t>(terminal.width);
   while (needed() > room) {
-    const auto least = std::max_element(
-        shown.begin(), shown.end(), [this](std::size_t a, std::size_t b) {
+    const auto least =
+        std::max_element(shown.begin(), shown.end(), [this](std::size_t a, std::size_t b) {
           return columns_[a].dispensable < columns_[b].dispensable;
         });
     if (least == shown.end() || columns_[*least].dispensable == 0) break;
     shown.erase(least);
   }
-  for (const std::size_t c : shown) {
-    if (columns_[c].right || needed() <= room) continue;
+  while (needed() > room) {
+    const auto widest =
+        std::max_element(shown.begin(), shown.end(), [&](std::size_t a, std::size_t b) {
+          return (columns_[a].right ? 0 : widths[a]) < (columns_[b].right ? 0 : widths[b]);
+        });
+    if (widest == shown.end() || columns_[*widest].right || widths[*widest] <= kTextMin) break;
     const std::size_t excess = needed() - room;
-    widths[c] = widths[c] > kTextMin + excess ? widths[c] - excess : std::min(widths[c], kTextMin);
+    widths[*widest] = std::max(kTextMin, widths[*widest] - std::min(widths[*widest], excess));
   }
 
   std::string out;

@@ -25,7 +25,7 @@ class Table {
   bool empty() const { return rows_.empty(); }
 
   /// Every line is indented by two blanks and ends in a line feed. Columns without any content are
-  /// left out; of those that stay, the first text column is shortened if it must be.
+  /// left out; of the text columns that stay, the widest is shortened if it must be.
   std::string Render(const Terminal& terminal) const;
 
  private:

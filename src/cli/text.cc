@@ -151,8 +151,8 @@ std::vector<std::string> ShowPercents(const std::vector<std::int64_t>& parts) {
   }
   std::vector<std::string> texts;
   for (const std::int64_t value : shown) {
-    texts.push_back(Print("%d.%02d %%", static_cast<int>(value / 100),
-                          static_cast<int>(value % 100)));
+    texts.push_back(
+        Print("%d.%02d %%", static_cast<int>(value / 100), static_cast<int>(value % 100)));
   }
   return texts;
 }
@@ -215,6 +215,16 @@ std::string Wrap(std::string_view text, std::size_t width, std::size_t indent) {
     out += word;
     used += columns + (fresh ? 0 : 1);
     fresh = false;
+  }
+  return out;
+}
+
+std::string WrapBeside(std::string_view text, std::size_t width, std::size_t column) {
+  constexpr std::size_t kLeast = 20;
+  std::string out;
+  for (const char c : Wrap(text, std::max(kLeast, width - std::min(width, column)), 0)) {
+    out += c;
+    if (c == '\n') out += std::string(column, ' ');
   }
   return out;
 }

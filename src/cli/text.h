@@ -50,8 +50,13 @@ std::string PadRight(std::string_view text, std::size_t width);
 std::string PadLeft(std::string_view text, std::size_t width);
 
 /// `text` broken at blanks into lines of at most `width` columns; every line but the first begins
-/// with `indent` blanks, which count. A word that is too long stands alone. No line feed at the end.
+/// with `indent` blanks, which count. A word that is too long stands alone. No line feed at the
+/// end.
 std::string Wrap(std::string_view text, std::size_t width, std::size_t indent);
+
+/// `text` for the place right of something that takes `column` columns: broken into lines of
+/// `width` - `column` columns, every line but the first begins with `column` blanks.
+std::string WrapBeside(std::string_view text, std::size_t width, std::size_t column);
 
 /// The candidate with the fewest edits away from `word`; empty when none is close.
 std::string Closest(std::string_view word, const std::vector<std::string>& candidates);

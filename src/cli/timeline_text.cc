@@ -43,8 +43,8 @@ class Canvas {
                                      static_cast<std::int64_t>(columns_));
   }
   std::size_t ColumnOf(std::int64_t at) const {
-    const auto column = static_cast<std::size_t>(
-        static_cast<__int128>(at) * static_cast<std::int64_t>(columns_) / span_);
+    const auto column = static_cast<std::size_t>(static_cast<__int128>(at) *
+                                                 static_cast<std::int64_t>(columns_) / span_);
     return column > 0 ? column - 1 : 0;  // rounding may have passed its edge
   }
 
@@ -82,8 +82,8 @@ std::string DrawLane(const std::vector<Times>& cells, const Terminal& terminal) 
 std::string Legend(const std::vector<TimelineInterval>& intervals, const Terminal& terminal) {
   std::vector<CategoryTime> totals;
   for (const TimelineInterval& interval : intervals) {
-    const auto same = std::find_if(
-        totals.begin(), totals.end(), [&interval](const CategoryTime& total) {
+    const auto same =
+        std::find_if(totals.begin(), totals.end(), [&interval](const CategoryTime& total) {
           return total.category == interval.category && total.name == interval.name;
         });
     if (same == totals.end()) {
@@ -110,8 +110,8 @@ std::string Legend(const std::vector<TimelineInterval>& intervals, const Termina
     const std::string letter(1, LookOf(total.category).letter);
     out += "  " + Paint(total.category, letter, terminal) + "  " +
            PadRight(Shorten(CategoryLabel(total.category, total.name), label_width), label_width) +
-           "  " + PadLeft(percents[i], 8) + "  " +
-           PadLeft(ShowDuration(total.ns), time_width) + "\n";
+           "  " + PadLeft(percents[i], 8) + "  " + PadLeft(ShowDuration(total.ns), time_width) +
+           "\n";
   }
   return out;
 }
@@ -130,8 +130,7 @@ std::string RenderTimeline(const std::vector<TimelineInterval>& intervals, std::
   for (const TimelineInterval& interval : intervals) canvas.Add(interval);
 
   std::string out;
-  std::size_t skip =
-      canvas.lanes().size() > kLanesShown ? canvas.lanes().size() - kLanesShown : 0;
+  std::size_t skip = canvas.lanes().size() > kLanesShown ? canvas.lanes().size() - kLanesShown : 0;
   const std::size_t skipped = skip;
   const std::string begin = ShowTime(from);
   const std::string end = ShowDuration(to - from);
@@ -139,7 +138,8 @@ std::string RenderTimeline(const std::vector<TimelineInterval>& intervals, std::
   out += Paint(Tone::kFaint,
                std::string(head, ' ') + begin +
                    std::string(columns > used ? columns - used : 1, ' ') + "+" + end,
-               terminal) + "\n";
+               terminal) +
+         "\n";
   for (const auto& [attempt, cells] : canvas.lanes()) {
     if (attempt == kDown) continue;
     if (skip > 0) {

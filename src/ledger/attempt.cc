@@ -151,15 +151,15 @@ std::size_t Attempt::AppendRun(std::span<const Record> run, std::uint64_t* last_
   std::uint64_t seq = *last_seq;
   std::int64_t time = *last_time;
   std::size_t taken = 0;
-  if (state_.any_first_wall == kNoTime) state_.any_first_wall = run.front().time_ns;
   for (const Record& record : run) {
     if (record.writer != writer || record.seq <= seq || record.time_ns < time ||
-        record.type >= RecordType::kExclude || record.time_ns > kTimeLimit) {
+        record.type >= RecordType::kExclude || TakenTime(record.time_ns) != record.time_ns) {
       break;
     }
     seq = record.seq;
     time = record.time_ns;
     ++taken;
+    if (state_.any_first_wall == kNoTime) [[unlikely]] state_.any_first_wall = time;
     here_ = &log_.end();
     if (lead) {
       ProcessLead(record, time);
@@ -242,11 +242,13 @@ void Attempt::SaveCheckpoint() {
 }
 
 void Attempt::Process(const Record& record, std::int64_t time) {
+  if (state_.any_first_wall == kNoTime) [[unlikely]] {
+    state_.any_first_wall = state_.life_wall = time;
+  }
   if (record.type == RecordType::kClock) [[unlikely]] {
     CheckClock(record.a, time);  // it only accompanies the record that follows
     return;
   }
-  if (state_.any_first_wall == kNoTime) [[unlikely]] state_.any_first_wall = time;
   if (record.writer == lead_) [[likely]] {
     ProcessLead(record, time);
   } else {
@@ -256,7 +258,11 @@ void Attempt::Process(const Record& record, std::int64_t time) {
     // Counted last: what a checkpoint was taken of must not have counted this record yet. Within a
     // journal, threads that record at the same time may pass each other; that is no guess.
     const Writer& writer = context_->writers[record.writer];
-    if (writer.event_file || !writer.monotonic) state_.notes[Note::kOutOfOrder] += 1;
+    if (TakenTime(record.time_ns) != record.time_ns) {
+      state_.notes[Note::kTimeRange] += 1;
+    } else if (writer.event_file || !writer.monotonic) {
+      state_.notes[Note::kOutOfOrder] += 1;
+    }
   }
   if (!state_.ended) state_.life_wall = std::max(state_.life_wall, time);
 }

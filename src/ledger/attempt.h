@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -19,6 +20,10 @@ namespace headway::ledger {
 
 /// Times beyond this are clamped, so that the difference of two times fits: years 1824 to 2115.
 inline constexpr std::int64_t kTimeLimit = std::numeric_limits<std::int64_t>::max() / 2;
+
+inline constexpr std::int64_t TakenTime(std::int64_t stamped) {
+  return std::clamp(stamped, -kTimeLimit, kTimeLimit);
+}
 
 /// No writer: an attempt led by it has no timeline of its own.
 inline constexpr WriterId kNoWriter = ~WriterId{0};

@@ -30,7 +30,7 @@ std::vector<TimedRecord> InOrder(std::vector<Record> records, const RunContext& 
   std::vector<TimedRecord> ordered;
   ordered.reserve(records.size());
   for (const Record& record : records) {
-    std::int64_t time = record.time_ns;
+    std::int64_t time = TakenTime(record.time_ns);
     if (!ordered.empty() && ordered.back().record.writer == record.writer) {
       const TimedRecord& last = ordered.back();
       if (last.record == record) continue;
@@ -48,7 +48,7 @@ std::vector<TimedRecord> InOrder(std::vector<Record> records, const RunContext& 
 
 void Flow::Add(const Record& record) {
   if (clock_ != nullptr && record.writer == last_writer_ && record.seq > clock_->last_seq &&
-      record.time_ns >= last_time_ && !dirty_) [[likely]] {
+      record.time_ns >= last_time_ && record.time_ns <= kTimeLimit && !dirty_) [[likely]] {
     // The same writer goes on, in order.
     clock_->last_seq = record.seq;
     clock_->last_time = last_time_ = record.time_ns;
@@ -60,7 +60,8 @@ void Flow::Add(const Record& record) {
     return;
   }
   WriterClock& clock = writers_[record.writer];
-  const std::int64_t time = clock.any ? std::max(record.time_ns, clock.last_time) : record.time_ns;
+  const std::int64_t stamped = TakenTime(record.time_ns);
+  const std::int64_t time = clock.any ? std::max(stamped, clock.last_time) : stamped;
   const bool after_own = !clock.any || record.seq > clock.last_seq;
   const bool after_all =
       !any_ || time > last_time_ ||
@@ -133,7 +134,7 @@ std::vector<TimedRecord> Flow::Records() const {
   };
   for (const auto& attempt : attempts_) take(*attempt);
   records.insert(records.end(), ahead_.begin(), ahead_.end());
-  for (const Record& record : staged_) records.push_back({record, record.time_ns});
+  for (const Record& record : staged_) records.push_back({record, TakenTime(record.time_ns)});
   return records;
 }
 

@@ -19,10 +19,6 @@ WriterId Intake::AddWriter(const Writer& writer, Liveness liveness) {
     flow_of_.push_back(nullptr);
     sightings_.emplace_back();
     group_of_.emplace_back();
-    if (writer.event_file && !writer.attempt_key.empty()) {
-      explicit_attempts_ = true;
-      regroup_ = true;
-    }
   } else {
     liveness_[it->second] = liveness;
   }
@@ -39,7 +35,8 @@ void Intake::Annotate(const Record& record) {
   if (!annotated_.emplace(record.writer, record.seq).second) return;
   annotations_.push_back(record);
   if (record.type == RecordType::kQuery) {
-    latest_query_ = std::max(latest_query_.value_or(record.time_ns), record.time_ns);
+    const std::int64_t time = TakenTime(record.time_ns);
+    latest_query_ = std::max(latest_query_.value_or(time), time);
   } else if (record.type == RecordType::kNote) {
     Note note = Note::kBadLine;
     if (ParseNote(context_.names.Text(record.name), &note)) notes_[note] += record.a;
@@ -53,17 +50,7 @@ void Intake::Annotate(const Record& record) {
   }
 }
 
-void Intake::Add(const Record& record) {
-  const bool time_fits = record.time_ns <= kTimeLimit && record.time_ns >= -kTimeLimit;
-  const bool plain = record.type < RecordType::kExclude;  // as nearly all are
-  Flow* const flow = flow_of_[record.writer];
-  if (!plain || !time_fits || flow == nullptr || !sightings_[record.writer].keyed) [[unlikely]] {
-    AddUnusual(record);
-    return;
-  }
-  last_time_ = std::max(last_time_, record.time_ns);
-  flow->Add(record);
-}
+void Intake::Add(const Record& record) { Add(std::span(&record, 1)); }
 
 void Intake::Add(std::span<const Record> records) {
   while (!records.empty()) {
@@ -76,16 +63,12 @@ void Intake::Add(std::span<const Record> records) {
         continue;
       }
     }
-    Add(records.front());
+    AddUnusual(records.front());
     records = records.subspan(1);
   }
 }
 
 void Intake::AddUnusual(Record record) {
-  if (record.time_ns > kTimeLimit || record.time_ns < -kTimeLimit) {
-    record.time_ns = std::clamp(record.time_ns, -kTimeLimit, kTimeLimit);
-    notes_[Note::kTimeRange] += 1;
-  }
   switch (record.type) {
     case RecordType::kExclude:
     case RecordType::kQuery:
@@ -99,7 +82,7 @@ void Intake::AddUnusual(Record record) {
       break;
     default: break;
   }
-  last_time_ = std::max(last_time_, record.time_ns);
+  last_time_ = std::max(last_time_, TakenTime(record.time_ns));
   Flow*& flow = flow_of_[record.writer];
   const Writer& writer = context_.writers[record.writer];
   if (flow == nullptr) {
@@ -109,7 +92,7 @@ void Intake::AddUnusual(Record record) {
     } else {
       group_of_[record.writer] = "writer/" + writer.uid;
       flow = Bind(group_of_[record.writer], writer.event_file);
-      regroup_ = true;
+      keyless_ += 1;
     }
   }
   if (writer.attempt_key.empty()) Observe(record);
@@ -130,8 +113,8 @@ void Intake::Observe(const Record& record) {
         sighting.any_step ? std::max(sighting.highest_step, record.a) : record.a;
     sighting.any_step = true;
   }
-  // A second keyless writer may turn out to be a part of the first one's attempt at any record.
-  regroup_ |= flows_.size() > 1;
+  // With several of them, any record may tell that two make up one attempt, or do not.
+  regroup_ |= keyless_ > 1;
 }
 
 bool Intake::Leads(WriterId id) const {
@@ -225,35 +208,14 @@ void Intake::Rebuild(const std::vector<std::string>& groups) {
   kept_.clear();
   ordered_.clear();
   flows_.clear();
-  floating_.clear();
   std::fill(flow_of_.begin(), flow_of_.end(), nullptr);
   group_of_ = groups;
   std::int64_t conflicts = 0;  // counted again by the flows
   const std::vector<TimedRecord> ordered = InOrder(std::move(records), context_, &conflicts);
-  std::map<std::int64_t, std::string> starts;  // of explicit attempts
   for (const TimedRecord& timed : ordered) {
     const Writer& writer = context_.writers[timed.record.writer];
-    if (writer.attempt_key.empty()) {
-      if (explicit_attempts_ && writer.event_file) {
-        floating_.push_back(timed.record);
-      } else {
-        Place(timed.record, groups[timed.record.writer]);
-      }
-      continue;
-    }
-    const std::string key = "key/" + writer.attempt_key;
-    if (writer.event_file && !flows_.contains(key)) starts.try_emplace(timed.time, key);
-    Place(timed.record, key);
-  }
-  // A line without an attempt belongs to the one that opened last before it.
-  for (const Record& record : floating_) {
-    auto next = starts.upper_bound(record.time_ns);
-    if (next != starts.begin()) --next;
-    if (next == starts.end()) {
-      Place(record, groups[record.writer]);
-    } else {
-      Place(record, next->second);
-    }
+    const bool keyed = !writer.attempt_key.empty();
+    Place(timed.record, keyed ? "key/" + writer.attempt_key : groups[timed.record.writer]);
   }
 }
 
@@ -261,10 +223,7 @@ void Intake::Refresh() {
   if (regroup_) {
     regroup_ = false;
     const std::vector<std::string> groups = Group();
-    const bool keyless_lines = std::any_of(
-        context_.writers.begin(), context_.writers.end(),
-        [](const Writer& writer) { return writer.event_file && writer.attempt_key.empty(); });
-    if (groups != group_of_ || (explicit_attempts_ && keyless_lines)) Rebuild(groups);
+    if (groups != group_of_) Rebuild(groups);
   }
   for (auto& [key, flow] : flows_) flow->Refresh();
   OrderAttempts();

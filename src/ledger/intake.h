@@ -25,8 +25,8 @@ class Intake {
   Intake& operator=(const Intake&) = delete;
 
   WriterId AddWriter(const Writer& writer, Liveness liveness);
-  void Add(const Record& record);
   void Add(std::span<const Record> records);
+  void Add(const Record& record);
   /// Brings everything up to date.
   void Refresh();
 
@@ -87,9 +87,8 @@ class Intake {
   std::vector<Flow*> flow_of_;         // [num_writers], null: not bound
   std::vector<Sighting> sightings_;    // [num_writers], of keyless writers
   std::vector<std::string> group_of_;  // [num_writers], of keyless writers
-  std::vector<Record> floating_;       // lines without an attempt beside lines with one
+  std::size_t keyless_ = 0;            // writers without a key that have recorded
   bool regroup_ = false;
-  bool explicit_attempts_ = false;     // some event-file writer has an attempt key
   std::vector<Record> annotations_;
   std::set<std::pair<WriterId, std::uint64_t>> annotated_;
   NoteCounts notes_;

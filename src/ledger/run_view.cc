@@ -407,7 +407,7 @@ void RunView::DescribeDisruptions(Report* report) const {
           attempts_[k].CompletionOf(reached.value_or(std::numeric_limits<std::int64_t>::min()));
       if (!done) continue;
       disruption.regained = context_->net.WallEnd(*done);
-      regained_ns += *done - view.closed().end_net;
+      regained_ns += std::max<std::int64_t>(0, *done - view.closed().end_net);
       regained_count += 1;
     }
     report->disruptions.push_back(disruption);
@@ -431,7 +431,9 @@ void RunView::DescribeCheckpoints(Report* report) const {
   }
   if (intervals > 0) checkpointing.interval_ns = interval_ns / intervals;
   if (blocking == 0) return;
-  checkpointing.mean_blocking_ns = report->Ns(Category::kCheckpointSave) / blocking;
+  const Sums all = Between(begin_, end_);
+  const BucketId save = BucketOf(Category::kCheckpointSave);
+  checkpointing.mean_blocking_ns = (save < all.ns.size() ? all.ns[save] : 0) / blocking;
   if (report->mtbf_ns) {
     // Young (1974): the interval that loses least to saving and to repeating.
     checkpointing.advised_interval_ns = static_cast<std::int64_t>(

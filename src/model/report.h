@@ -38,7 +38,7 @@ struct StepStatistics {
 struct AttemptSummary {
   std::int64_t index = 0;
   std::int64_t start = 0;
-  std::optional<std::int64_t> end;  // nullopt while it is open
+  std::optional<std::int64_t> end;  // as-of while it is open
   AttemptEnd end_kind = AttemptEnd::kOpen;
   std::optional<std::int64_t> exit_status, signal;
   std::optional<std::int64_t> first_step, last_step;
@@ -82,7 +82,7 @@ struct Report {
   std::int64_t as_of = 0;
   std::int64_t elapsed_ns = 0;
   std::int64_t excluded_ns = 0;
-  std::optional<double> goodput;  // nullopt when nothing has elapsed
+  std::optional<double> goodput;  // 0 when nothing has elapsed
   std::vector<CategoryTime> categories;  // descending; productive always
   std::int64_t data_loading_overlapped_ns = 0;
   std::optional<double> goodput_if_loading_blocked;

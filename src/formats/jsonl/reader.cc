@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <functional>
 #include <unordered_map>
 #include <utility>
@@ -121,6 +122,7 @@ class FileReader {
       HEADWAY_RETURN_IF_ERROR(ReadLine(Trim(line), last));
       at = last ? text_.size() : newline + 1;
     }
+    AssignAttempts();
     FinishStreams();
     return OkStatus();
   }
@@ -315,6 +317,53 @@ class FileReader {
     }
     runs.push_back({before, kind, 1});
     return OkStatus();
+  }
+
+  /// Where some lines name their attempt, a line that does not belongs to the one that opened last
+  /// before it (to the first, before any), as a line of the same writer.
+  void AssignAttempts() {
+    std::map<std::int64_t, std::int64_t> begin_of;  // attempt -> time of its first record
+    bool unassigned = false;
+    auto speaks = [](const Record& record) {
+      return record.type != RecordType::kNone && record.type != RecordType::kQuery &&
+             record.type != RecordType::kExclude;
+    };
+    for (const Record& record : events_.records) {
+      if (!speaks(record)) continue;
+      const std::int64_t attempt = events_.streams[record.writer].writer.attempt_index;
+      unassigned |= attempt < 0;
+      if (attempt < 0) continue;
+      const auto [found, fresh] = begin_of.emplace(attempt, record.time_ns);
+      if (!fresh) found->second = std::min(found->second, record.time_ns);
+    }
+    if (begin_of.empty() || !unassigned) return;
+    std::map<std::int64_t, std::int64_t> opened;  // time -> attempt
+    for (const auto& [attempt, time] : begin_of) opened[time] = attempt;
+    std::map<std::pair<std::int64_t, std::string>, WriterId> stream_of;
+    for (std::size_t s = 0; s < events_.streams.size(); ++s) {
+      const Writer& writer = events_.streams[s].writer;
+      stream_of.emplace(std::pair(writer.attempt_index, writer.name), static_cast<WriterId>(s));
+    }
+    for (Record& record : events_.records) {
+      const std::size_t from = record.writer;
+      if (!speaks(record) || events_.streams[from].writer.attempt_index >= 0) continue;
+      auto next = opened.upper_bound(record.time_ns);
+      if (next != opened.begin()) --next;
+      const auto [found, fresh] =
+          stream_of.emplace(std::pair(next->second, events_.streams[from].writer.name),
+                            static_cast<WriterId>(events_.streams.size()));
+      if (fresh) {
+        Stream stream = events_.streams[from];  // a copy: the vector grows
+        stream.writer.attempt_index = next->second;
+        events_.streams.push_back(std::move(stream));
+      }
+      record.writer = found->second;
+      Stream& to = events_.streams[found->second];
+      to.told |= events_.streams[from].told;
+      events_.streams[from].told = false;
+      const std::int64_t said = events_.streams[from].rank;
+      if (said != kNoRank && (to.rank == kNoRank || said < to.rank)) to.rank = said;
+    }
   }
 
   /// Settles what a stream's own lines left open.

@@ -32,7 +32,8 @@
 /// of its begin), `wall_ns` (on a heartbeat). `rank` -1 means that the rank is not known.
 ///
 /// **Writers.** A line's writer is (`attempt`, `writer`); the name defaults by rank ("rank0").
-/// Lines without `attempt` form a writer of their own with an empty attempt key. A writer's rank is
+/// Lines without `attempt` form a writer of their own with an empty attempt key, unless other lines
+/// of the file have one: then they belong to the attempt that opened last before them. A writer's rank is
 /// the lowest its lines say, else what lines of the same name say in other attempts, else 0 for
 /// lines without `writer` and not known for a named one.
 /// Writers are listed by (rank, attempt, name), unknown rank last.

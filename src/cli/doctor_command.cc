@@ -1,0 +1,93 @@
+#include <algorithm>
+
+#include "base/json_writer.h"
+#include "cli/commands.h"
+#include "cli/doctor.h"
+#include "cli/palette.h"
+#include "cli/place.h"
+#include "cli/text.h"
+
+namespace headway::cli {
+namespace {
+
+class DoctorCommand final : public Command {
+ public:
+  void Describe(Description* description) override {
+    description->Text(
+        "Checks the data directory, the clocks, the environment and the Python package as a "
+        "training process would find them. Run it where training runs. Exit code 1 when there is a "
+        "problem; warnings and notes are none.");
+    description->Flag("--no-python", &no_python_, "do not start python3 (or HEADWAY_PYTHON)");
+    DescribePlace(description, &place_);
+    description->Example("headway doctor", "checks this machine");
+    description->Example("srun headway doctor", "checks it as each task of a Slurm job sees it");
+  }
+
+  Result<int> Run(const Context& context) override {
+    HEADWAY_RETURN_IF_ERROR(Resolve(&place_));
+    std::vector<Check> checks;
+    const auto take = [&checks](std::vector<Check> more) {
+      std::move(more.begin(), more.end(), std::back_inserter(checks));
+    };
+    for (const std::string& dir : place_.dirs) take(CheckDirectory(dir));
+    take(CheckClocks());
+    take(CheckEnvironment(recorder::ProcessEnvironment()));
+    if (!no_python_) checks.push_back(CheckPython(Env("HEADWAY_PYTHON"), Version()));
+    const bool good = std::none_of(checks.begin(), checks.end(), [](const Check& check) {
+      return check.verdict == Verdict::kProblem;
+    });
+    *context.out << (place_.json ? Json(checks, good) : Text(checks, good, context.terminal));
+    return good ? 0 : 1;
+  }
+
+ private:
+  static Tone ToneOfVerdict(Verdict verdict) {
+    switch (verdict) {
+      case Verdict::kGood: return Tone::kGood;
+      case Verdict::kNote: return Tone::kFaint;
+      case Verdict::kWarning: return Tone::kWarning;
+      case Verdict::kProblem: return Tone::kBad;
+    }
+    return Tone::kFaint;
+  }
+
+  static std::string Text(const std::vector<Check>& checks, bool good, const Terminal& terminal) {
+    constexpr std::size_t kColumn = 9;
+    const auto width = static_cast<std::size_t>(terminal.width);
+    std::string out;
+    for (const Check& check : checks) {
+      const std::string verdict = PadRight(VerdictName(check.verdict), kColumn);
+      out += Paint(ToneOfVerdict(check.verdict), verdict, terminal) +
+             WrapBeside(PrintableLine(check.message), width, kColumn) + "\n";
+      if (check.remedy.empty()) continue;
+      out += std::string(kColumn, ' ') +
+             WrapBeside("→ " + PrintableLine(check.remedy), width, kColumn) + "\n";
+    }
+    return out + (good ? "recording works here\n" : "something is wrong, see above\n");
+  }
+
+  static std::string Json(const std::vector<Check>& checks, bool good) {
+    std::string out;
+    JsonWriter json(&out, 1);
+    json.BeginObject().Field("ok", good).Key("checks").BeginArray();
+    for (const Check& check : checks) {
+      json.BeginObject()
+          .Field("name", check.name)
+          .Field("verdict", VerdictName(check.verdict))
+          .Field("message", check.message)
+          .Field("remedy", check.remedy)
+          .EndObject();
+    }
+    json.EndArray().EndObject();
+    return out + "\n";
+  }
+
+  bool no_python_ = false;
+  Place place_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeDoctor() { return std::make_unique<DoctorCommand>(); }
+
+}  // namespace headway::cli

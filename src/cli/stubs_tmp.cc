@@ -1,4 +1,0 @@
-#include "cli/commands.h"
-namespace headway::cli {
-std::unique_ptr<Command> MakeDoctor() { return nullptr; }
-}
