@@ -23,13 +23,13 @@ struct History {
 /// What was written.
 struct Written {
   std::uint64_t records = 0;
-  std::uint64_t bytes = 0;  ///< of all journals
+  std::uint64_t bytes = 0;     ///< of all journals
   std::int64_t last_time = 0;  ///< of the last record, nanoseconds since the Unix epoch
   std::int64_t last_step = 0;
 };
 
-/// Writes `history` below `data_dir`: a journal for each attempt, with one loading span in each step
-/// of about a second. The last attempt has no end, like that of a job that is still running.
+/// Writes `history` below `data_dir`: a journal for each attempt, with one loading span in each
+/// step of about a second. The last attempt has no end, like that of a job that is still running.
 Result<Written> WriteHistory(const std::string& data_dir, const History& history);
 
 }  // namespace headway::bench

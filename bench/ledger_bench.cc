@@ -63,10 +63,9 @@ std::uint64_t ReadOnly(const runs::Run& run) {
 std::vector<Record> ReadRecords(const runs::Run& run, ledger::Ledger* ledger) {
   std::vector<Record> records;
   for (const journal::JournalFile& file : run.journals) {
-    const WriterId writer =
-        ledger->AddWriter(journal::ToModelWriter(file.header), Liveness::kDead);
-    if (auto read = journal::ReadAll(file.path, {.names = ledger->names(), .writer = writer},
-                                     &records);
+    const WriterId writer = ledger->AddWriter(journal::ToModelWriter(file.header), Liveness::kDead);
+    if (auto read =
+            journal::ReadAll(file.path, {.names = ledger->names(), .writer = writer}, &records);
         !read.ok()) {
       Fail(read.status());
     }
@@ -126,8 +125,8 @@ void ReportQueries(const runs::Run& run) {
   std::vector<Record> last;
   NameTable names;
   const WriterId writer = static_cast<WriterId>(run.journals.size() - 1);
-  if (auto read = journal::ReadAll(run.journals.back().path, {.names = &names, .writer = writer},
-                                   &last);
+  if (auto read =
+          journal::ReadAll(run.journals.back().path, {.names = &names, .writer = writer}, &last);
       !read.ok()) {
     Fail(read.status());
   }

@@ -59,9 +59,7 @@ inline double Ratio(std::int64_t a, std::int64_t b) {
 ///     Measure("record_step").Value(1.4).Figure("record_ns", 42).Print();
 class Measure {
  public:
-  explicit Measure(std::string_view row) : json_(&text_) {
-    json_.BeginObject().Field("row", row);
-  }
+  explicit Measure(std::string_view row) : json_(&text_) { json_.BeginObject().Field("row", row); }
   /// The figure that the row's target is about.
   Measure& Value(double value) {
     json_.Field("value", value);

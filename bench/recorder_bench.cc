@@ -41,7 +41,7 @@ namespace headway::bench {
 namespace {
 
 constexpr int kRounds = 400;
-constexpr int kCalls = 1000;             // of each kind in a round
+constexpr int kCalls = 1000;  // of each kind in a round
 constexpr std::size_t kSamples = 500'000;
 constexpr std::int64_t kPeriodNs = 1'000'000;  // 1 kHz
 constexpr std::size_t kChunkBytes = 4 << 20;

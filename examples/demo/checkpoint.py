@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+State = dict[str, NDArray[Any]]
 
 KEPT = 2
 
 
-def save(folder: Path, step: int, state: dict[str, np.ndarray]) -> None:
+def save(folder: Path, step: int, state: State) -> None:
     """Writes the state after `step` and removes all but the newest KEPT checkpoints."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"step-{step:08}.npz"
     aside = path.with_suffix(".partial")
+    arrays: dict[str, Any] = dict(state)
     with open(aside, "wb") as file:
-        np.savez(file, **state)
+        np.savez(file, **arrays)
         file.flush()
         os.fsync(file.fileno())
     os.replace(aside, path)
@@ -33,6 +38,6 @@ def newest(folder: Path) -> tuple[int, Path] | None:
     return (int(found[-1].stem.removeprefix("step-")), found[-1]) if found else None
 
 
-def load(path: Path) -> dict[str, np.ndarray]:
+def load(path: Path) -> State:
     with np.load(path) as file:
         return {name: file[name] for name in file.files}

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
 from numpy_model import HIDDEN
 from numpy_model import Model as NumpyModel
@@ -64,22 +65,22 @@ class Model:
         self.state = self._host.state
 
     @property
-    def state(self) -> dict[str, np.ndarray]:
+    def state(self) -> dict[str, NDArray[Any]]:
         """Waits for the device."""
         return {name: np.asarray(value) for name, value in self._state.items()}
 
     @state.setter
-    def state(self, state: dict[str, np.ndarray]) -> None:
+    def state(self, state: dict[str, NDArray[Any]]) -> None:
         self._state = {name: jnp.asarray(value) for name, value in state.items()}
 
-    def train_step(self, batch: np.ndarray, learning_rate: float) -> Any:
+    def train_step(self, batch: NDArray[Any], learning_rate: float) -> Any:
         self._state, loss = update(self._state, batch, learning_rate)
         return loss
 
-    def loss(self, batch: np.ndarray) -> float:
+    def loss(self, batch: NDArray[Any]) -> float:
         params = {name: self._state[name] for name in self._host.names}
         return float(mean_loss(params, batch))
 
-    def sample(self, start: np.ndarray, length: int) -> list[int]:
+    def sample(self, start: NDArray[Any], length: int) -> list[int]:
         self._host.state = self.state
         return self._host.sample(start, length)

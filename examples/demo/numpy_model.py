@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float32]
 Tokens = NDArray[np.int64]
-State = dict[str, np.ndarray]
+State = dict[str, NDArray[Any]]
 
 EMBEDDING = 24
 HIDDEN = 112
 
 
 def sigmoid(x: Array) -> Array:
-    return (0.5 * (np.tanh(0.5 * x) + 1)).astype(np.float32)
+    result: Array = np.float32(0.5) * (np.tanh(np.float32(0.5) * x) + np.float32(1))
+    return result
 
 
 class Model:
@@ -63,7 +66,7 @@ class Model:
 
     def sample(self, start: Tokens, length: int) -> list[int]:
         """The likeliest continuation of `start` [characters]."""
-        hidden = np.zeros((1, HIDDEN), np.float32)
+        hidden: Array = np.zeros((1, HIDDEN), np.float32)
         out: list[int] = []
         token = int(start[0])
         for i in range(1, len(start) + length):
@@ -87,15 +90,15 @@ class Model:
         inputs, targets = batch[:-1], batch[1:]
         length, sequences = inputs.shape
         from_input = self.state["embedding"][inputs] @ self.state["input"]
-        hidden = [np.zeros((sequences, HIDDEN), np.float32)]
-        cells = []
+        hidden: list[Array] = [np.zeros((sequences, HIDDEN), np.float32)]
+        cells: list[tuple[Array, ...]] = []
         for t in range(length):
             new, *gates = self._cell(from_input[t], hidden[-1])
             hidden.append(new)
             cells.append(tuple(gates))
-        logits = np.stack(hidden[1:]) @ self.state["output"] + self.state["output_bias"]
+        logits: Array = np.stack(hidden[1:]) @ self.state["output"] + self.state["output_bias"]
         logits -= logits.max(axis=-1, keepdims=True)
-        odds = np.exp(logits)
+        odds: Array = np.exp(logits)
         odds /= odds.sum(axis=-1, keepdims=True)
         picked = np.take_along_axis(odds, targets[..., None], axis=-1)
         return float(-np.log(picked + 1e-12).mean()), hidden, cells, odds

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, SupportsIndex, TypeVar, final
 
+from typing_extensions import disjoint_base
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 VERSION: str
@@ -39,6 +41,7 @@ class Span:
     ) -> None: ...
     def __call__(self, function: _Function, /) -> _Function: ...
 
+@disjoint_base
 class Recorder:
     """An open recorder: what headway.Run is made of."""
 

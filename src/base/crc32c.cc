@@ -64,6 +64,14 @@ std::uint32_t ExtendTable(std::uint32_t state, const void* data, std::size_t siz
   return state;
 }
 
+std::uint32_t WordsByTable(std::uint32_t state, std::uint32_t w0, std::uint64_t w1,
+                           std::uint64_t w2, std::uint64_t w3) noexcept {
+  state = ExtendTable(state, &w0, sizeof w0);
+  state = ExtendTable(state, &w1, sizeof w1);
+  state = ExtendTable(state, &w2, sizeof w2);
+  return ExtendTable(state, &w3, sizeof w3);
+}
+
 #if defined(__x86_64__)
 namespace {
 std::uint32_t ExtendInstruction(std::uint32_t state, const void* data, std::size_t size) noexcept {

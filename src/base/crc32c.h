@@ -42,23 +42,35 @@ inline std::uint32_t Step8(std::uint32_t state, std::uint8_t byte) noexcept {
 
 }  // namespace crc32c_internal
 
+namespace crc32c_internal {
+/// As Crc32cWords; out of line and by value, so that callers need no stack for it.
+[[gnu::cold, gnu::noinline]] std::uint32_t WordsByTable(std::uint32_t state, std::uint32_t w0,
+                                                        std::uint64_t w1, std::uint64_t w2,
+                                                        std::uint64_t w3) noexcept;
+}  // namespace crc32c_internal
+
+/// As Crc32cWords, without looking whether the processor has the instruction: only for those who
+/// have looked (crc32c_internal::has_instruction).
+inline std::uint32_t Crc32cWordsUnchecked(std::uint32_t state, std::uint32_t w0, std::uint64_t w1,
+                                          std::uint64_t w2, std::uint64_t w3) noexcept {
+#if defined(__x86_64__)
+  std::uint64_t crc = crc32c_internal::Step32(state, w0);
+  crc = crc32c_internal::Step64(crc, w1);
+  crc = crc32c_internal::Step64(crc, w2);
+  return static_cast<std::uint32_t>(crc32c_internal::Step64(crc, w3));
+#else
+  return crc32c_internal::WordsByTable(state, w0, w1, w2, w3);
+#endif
+}
+
 /// Raw CRC-32C register after a 32-bit and three 64-bit little-endian words, starting from `state`:
 /// the checksum of one journal record (28 bytes). No inversion before or after.
 inline std::uint32_t Crc32cWords(std::uint32_t state, std::uint32_t w0, std::uint64_t w1,
                                  std::uint64_t w2, std::uint64_t w3) noexcept {
-#if defined(__x86_64__)
   if (crc32c_internal::has_instruction) [[likely]] {
-    std::uint64_t crc = crc32c_internal::Step32(state, w0);
-    crc = crc32c_internal::Step64(crc, w1);
-    crc = crc32c_internal::Step64(crc, w2);
-    crc = crc32c_internal::Step64(crc, w3);
-    return static_cast<std::uint32_t>(crc);
+    return Crc32cWordsUnchecked(state, w0, w1, w2, w3);
   }
-#endif
-  state = crc32c_internal::ExtendTable(state, &w0, sizeof w0);
-  state = crc32c_internal::ExtendTable(state, &w1, sizeof w1);
-  state = crc32c_internal::ExtendTable(state, &w2, sizeof w2);
-  return crc32c_internal::ExtendTable(state, &w3, sizeof w3);
+  return crc32c_internal::WordsByTable(state, w0, w1, w2, w3);
 }
 
 }  // namespace headway

@@ -211,6 +211,7 @@ Writer ToModelWriter(const Header& header) {
   writer.attempt_key = header.attempt_key;
   writer.attempt_index = header.attempt_index;
   writer.event_file = header.event_file;
+  writer.supervisor = header.origin == Origin::kSupervisor;
   writer.monotonic = header.origin != Origin::kImport;
   writer.host = header.host;
   writer.pid = header.pid;

@@ -134,6 +134,13 @@ inline std::uint32_t SlotCrc(std::uint32_t salt, std::uint64_t index, std::uint3
   return Crc32cWords(salt ^ static_cast<std::uint32_t>(index), meta_high, w1, w2, w3);
 }
 
+/// The same for code that knows that the processor has the CRC-32C instruction.
+inline std::uint32_t SlotCrcUnchecked(std::uint32_t salt, std::uint64_t index,
+                                      std::uint32_t meta_high, std::uint64_t w1, std::uint64_t w2,
+                                      std::uint64_t w3) noexcept {
+  return Crc32cWordsUnchecked(salt ^ static_cast<std::uint32_t>(index), meta_high, w1, w2, w3);
+}
+
 /// Slots that a payload of `size` bytes takes, beyond its head.
 constexpr std::uint64_t PayloadSlots(std::uint64_t size) {
   return (size + kPayloadSlotBytes - 1) / kPayloadSlotBytes;

@@ -96,6 +96,18 @@ std::string FileName(const Header& header, WallNs now) {
 }  // namespace
 
 struct JournalWriter::Impl {
+  // Indices below may be claimed by any record.
+  static std::uint64_t Limit(const HotState* hot) noexcept {
+    const std::uint64_t hard = hot->hard_limit.load(std::memory_order_acquire);
+    return hard == 0 ? 0 : hard - kEssentialSlots;
+  }
+  // As Publish, for paths that need not be fast.
+  static void StoreRecord(HotState* hot, std::uint64_t index, std::uint32_t meta_high, MonoNs time,
+                          std::int64_t a, std::int64_t b) noexcept {
+    Store(reinterpret_cast<Slot*>(hot->slots) + index,
+          MakeSlot(hot->salt, index, meta_high, time.ns, a, b));
+  }
+
   // Identity of the file: user code that closes all descriptors must not make us write to another
   // file.
   bool IsOurs(int candidate) const {
@@ -210,7 +222,8 @@ int JournalWriter::Impl::ReadyTo(HotState* hot, const std::string& path, std::ui
   ready_bytes = bytes;
   const std::uint64_t slots = (bytes - kHeaderBytes) / kSlotBytes;
   hot->hard_limit.store(slots, std::memory_order_release);
-  hot->limit.store(slots - kEssentialSlots, std::memory_order_release);
+  const bool fast = crc32c_internal::has_instruction;
+  hot->limit.store(fast ? slots - kEssentialSlots : 0, std::memory_order_release);
   hot->grow_at.store(slots - kEssentialSlots - kSliceSlots, std::memory_order_relaxed);
   return 0;
 }
@@ -341,12 +354,11 @@ std::int64_t JournalWriter::Impl::AppendChain(JournalWriter* writer, std::uint8_
   while (true) {
     if (finished.load(std::memory_order_relaxed)) return kNotKept;
     const std::uint64_t end = index + count;
-    if (end > hot->limit.load(std::memory_order_relaxed)) {
+    if (end > Limit(hot)) {
       bool grown = false;
       if (MayAsk(writer)) {
         const std::uint64_t bytes = SlotOffset(end + kEssentialSlots + kSliceSlots);
-        grown = ReadyTo(hot, writer->path_, bytes) == 0 &&
-                end <= hot->limit.load(std::memory_order_relaxed);
+        grown = ReadyTo(hot, writer->path_, bytes) == 0 && end <= Limit(hot);
         if (!grown) AskLater(writer);
       }
       if (!grown) {
@@ -494,7 +506,7 @@ std::int64_t JournalWriter::AppendSlow(std::uint32_t meta_high, MonoNs time, std
     {
       const std::lock_guard lock(impl_->mutex);
       if (impl_->finished.load(std::memory_order_relaxed)) return kNotKept;
-      if (hot->next.load(std::memory_order_relaxed) >= hot->limit.load(std::memory_order_relaxed)) {
+      if (hot->next.load(std::memory_order_relaxed) >= Impl::Limit(hot)) {
         if (!impl_->MayAsk(this)) break;
         if (impl_->ReadyTo(hot, path_, impl_->ready_bytes + 2 * kSliceBytes) != 0) {
           impl_->AskLater(this);
@@ -504,9 +516,9 @@ std::int64_t JournalWriter::AppendSlow(std::uint32_t meta_high, MonoNs time, std
       impl_->TellDrops(this);
     }
     std::uint64_t index = hot->next.load(std::memory_order_relaxed);
-    while (index < hot->limit.load(std::memory_order_acquire)) {
+    while (index < Impl::Limit(hot)) {
       if (hot->next.compare_exchange_weak(index, index + 1, std::memory_order_relaxed)) {
-        Publish(hot, index, meta_high, time.ns, a, b);
+        Impl::StoreRecord(hot, index, meta_high, time, a, b);
         return static_cast<std::int64_t>(index);
       }
     }
@@ -523,7 +535,7 @@ std::int64_t JournalWriter::AppendEssential(std::uint32_t meta_high, MonoNs time
   std::uint64_t index = hot->next.load(std::memory_order_relaxed);
   while (index < hot->hard_limit.load(std::memory_order_acquire)) {
     if (hot->next.compare_exchange_weak(index, index + 1, std::memory_order_relaxed)) {
-      Publish(hot, index, meta_high, time.ns, a, b);
+      Impl::StoreRecord(hot, index, meta_high, time, a, b);
       return static_cast<std::int64_t>(index);
     }
   }
@@ -534,17 +546,19 @@ std::int64_t JournalWriter::AppendEssential(std::uint32_t meta_high, MonoNs time
   return kNotKept;
 }
 
-void JournalWriter::GrowAhead() noexcept {
+std::int64_t JournalWriter::GrowAhead(std::uint64_t index) noexcept {
+  const auto seq = static_cast<std::int64_t>(index);
   const std::unique_lock lock(impl_->mutex, std::try_to_lock);
-  if (!lock.owns_lock() || impl_->finished.load(std::memory_order_relaxed)) return;
+  if (!lock.owns_lock() || impl_->finished.load(std::memory_order_relaxed)) return seq;
   HotState* const hot = hot_;
   if (hot->next.load(std::memory_order_relaxed) < hot->grow_at.load(std::memory_order_relaxed)) {
-    return;  // another thread has done it meanwhile
+    return seq;  // another thread has done it meanwhile
   }
   if (impl_->ReadyTo(hot, path_, impl_->ready_bytes + kSliceBytes) != 0) {
     // Once is enough: the thread that finds no slot any more tries again.
     hot->grow_at.store(kNever, std::memory_order_relaxed);
   }
+  return seq;
 }
 
 void JournalWriter::Maintain() noexcept {

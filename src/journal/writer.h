@@ -90,7 +90,7 @@ class JournalWriter {
     } while (!hot->next.compare_exchange_weak(index, index + 1, std::memory_order_relaxed));
     Publish(hot, index, meta_high, time.ns, a, b);
     if (index >= hot->grow_at.load(std::memory_order_relaxed)) [[unlikely]]
-      GrowAhead();
+      return GrowAhead(index);
     return static_cast<std::int64_t>(index);
   }
 
@@ -141,10 +141,11 @@ class JournalWriter {
  private:
   struct Impl;
 
-  // Lives on a page of its own that a forked child finds zeroed: limit 0 sends it to the slow path.
+  // Lives on a page of its own that a forked child finds zeroed. Limit 0 sends everyone to the slow
+  // path: such a child, a writer that makes write calls, a processor without the CRC instruction.
   struct alignas(64) HotState {
     std::atomic<std::uint64_t> next;        // first unclaimed index
-    std::atomic<std::uint64_t> limit;       // indices below may be claimed by anyone
+    std::atomic<std::uint64_t> limit;       // indices below may be claimed on the fast path
     std::atomic<std::uint64_t> hard_limit;  // and below this by essential records
     std::atomic<std::uint64_t> grow_at;  // claiming this index or a later one prepares more space
     std::byte* slots;                    // address of slot 0
@@ -162,8 +163,9 @@ class JournalWriter {
     // The next claim waits for these stores; fetching a later line now keeps them from missing the
     // cache.
     __builtin_prefetch(hot->slots + (index + 16) * kSlotBytes, 1);
-    const std::uint32_t crc = SlotCrc(hot->salt, index, meta_high, static_cast<std::uint64_t>(time),
-                                      static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b));
+    const std::uint32_t crc =
+        SlotCrcUnchecked(hot->salt, index, meta_high, static_cast<std::uint64_t>(time),
+                         static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b));
     std::atomic_ref(slot->time).store(time, std::memory_order_relaxed);
     std::atomic_ref(slot->a).store(a, std::memory_order_relaxed);
     std::atomic_ref(slot->b).store(b, std::memory_order_relaxed);
@@ -173,7 +175,8 @@ class JournalWriter {
 
   std::int64_t AppendSlow(std::uint32_t meta_high, MonoNs time, std::int64_t a,
                           std::int64_t b) noexcept;
-  void GrowAhead() noexcept;
+  // Returns `index`, so that its caller has nothing left to do and needs no stack.
+  std::int64_t GrowAhead(std::uint64_t index) noexcept;
 
   HotState* hot_ = nullptr;
   const Clock* clock_ = nullptr;

@@ -404,6 +404,22 @@ TEST_F(MappedWriterTest, GrowsFarBeyondItsFirstChunks) {
   }
 }
 
+TEST_F(MappedWriterTest, RecordsWithoutTheCrcInstruction) {
+  const bool before = crc32c_internal::has_instruction;
+  crc32c_internal::has_instruction = false;
+  WriterOptions options;
+  options.clock = &clock_;
+  auto writer = JournalWriter::Create(dir_.path(), options);
+  ASSERT_TRUE(writer.ok());
+  for (int i = 0; i < 50'000; ++i) (*writer)->Append(kStep, (*writer)->Now(), i, 0);
+  (*writer)->AppendPayload(RecordType::kConfig, 0, (*writer)->Now(), "{}");
+  (*writer)->Finish();
+  crc32c_internal::has_instruction = before;
+  const ReadResult read = Read((*writer)->path());
+  EXPECT_EQ(read.records.size(), 50'001u);
+  EXPECT_TRUE(read.summary.findings.empty());
+}
+
 TEST_F(MappedWriterTest, MaintainKeepsSpaceReady) {
   int calls = 0;
   WriterOptions options;

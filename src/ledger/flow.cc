@@ -59,6 +59,7 @@ void Flow::Add(const Record& record) {
     }
     return;
   }
+  dirty_ |= new_carry_;
   WriterClock& clock = writers_[record.writer];
   const std::int64_t stamped = TakenTime(record.time_ns);
   const std::int64_t time = clock.any ? std::max(stamped, clock.last_time) : stamped;
@@ -160,7 +161,7 @@ void Flow::Rebuild() {
   writers_.clear();
   clock_ = nullptr;
   notes_ = NoteCounts();
-  dirty_ = any_ = false;
+  dirty_ = any_ = new_carry_ = false;
   std::int64_t conflicts = 0;
   const std::vector<TimedRecord> ordered = InOrder(std::move(records), *context_, &conflicts);
   for (const TimedRecord& timed : ordered) {

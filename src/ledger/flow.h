@@ -41,6 +41,13 @@ class Flow {
   void Refresh();
   /// The next Refresh starts over (the excluded time or a writer changed).
   void Invalidate() { dirty_ = true; }
+  /// An attempt was derived again with what attempts of other flows hand on. Where the flow divides
+  /// itself into attempts it goes by its own alone, so the next record makes it start over.
+  void NoteNewCarry() {
+    if (!stream_) return;
+    new_carry_ = true;
+    clock_ = nullptr;
+  }
 
   bool empty() const { return attempts_.empty() && staged_.empty(); }
   const std::string& key() const { return key_; }
@@ -83,6 +90,7 @@ class Flow {
   std::map<WriterId, WriterClock> writers_;
   std::vector<Record> staged_;  // late records, until the next Refresh
   bool dirty_ = false;
+  bool new_carry_ = false;
   WriterId lead_ = 0;
   NoteCounts notes_;
 

@@ -32,7 +32,10 @@ Flow* Intake::Bind(const std::string& key, bool stream) {
 }
 
 void Intake::Annotate(const Record& record) {
-  if (!annotated_.emplace(record.writer, record.seq).second) return;
+  // The same one twice counts once; two that differ, but carry one number, both count.
+  const Content content(record.writer, record.seq, record.type, record.time_ns, record.a, record.b,
+                        record.name);
+  if (!annotated_.insert(content).second) return;
   annotations_.push_back(record);
   if (record.type == RecordType::kQuery) {
     const std::int64_t time = TakenTime(record.time_ns);
@@ -236,6 +239,7 @@ void Intake::OrderAttempts() {
     const std::string* key;
     std::size_t number;
     Attempt* attempt;
+    Flow* flow;
   };
   std::vector<Entry> entries;
   auto begin_of = [](const Attempt& attempt) {
@@ -249,11 +253,11 @@ void Intake::OrderAttempts() {
             ? -1
             : context_.writers[flow->writers().begin()->first].attempt_index;
     for (const auto& attempt : flow->attempts()) {
-      entries.push_back({begin_of(*attempt), index, &key, number++, attempt.get()});
+      entries.push_back({begin_of(*attempt), index, &key, number++, attempt.get(), flow.get()});
     }
     if (flow->begun_elsewhere() != nullptr) {
       auto* attempt = const_cast<Attempt*>(flow->begun_elsewhere());
-      entries.push_back({begin_of(*attempt), index, &key, number, attempt});
+      entries.push_back({begin_of(*attempt), index, &key, number, attempt, flow.get()});
     }
   }
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
@@ -265,7 +269,10 @@ void Intake::OrderAttempts() {
   Carry carry;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     Attempt* attempt = entries[i].attempt;
-    if (!(attempt->carry_in() == carry)) attempt->Rederive(attempt->lead(), carry);
+    if (!(attempt->carry_in() == carry)) {
+      attempt->Rederive(attempt->lead(), carry);
+      entries[i].flow->NoteNewCarry();
+    }
     ordered_.push_back(attempt);
     if (i + 1 == entries.size()) break;
     const Attempt::State& s = attempt->state();

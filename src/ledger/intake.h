@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "ledger/flow.h"
@@ -90,7 +91,10 @@ class Intake {
   std::size_t keyless_ = 0;            // writers without a key that have recorded
   bool regroup_ = false;
   std::vector<Record> annotations_;
-  std::set<std::pair<WriterId, std::uint64_t>> annotated_;
+  /// Every field of a record, to know an annotation again.
+  using Content = std::tuple<WriterId, std::uint64_t, RecordType, std::int64_t, std::int64_t,
+                             std::int64_t, NameId>;
+  std::set<Content> annotated_;
   NoteCounts notes_;
   std::optional<std::int64_t> latest_query_;
   std::int64_t last_time_ = kNoTime;

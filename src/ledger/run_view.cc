@@ -7,6 +7,8 @@
 namespace headway::ledger {
 namespace {
 
+__extension__ using Wide = __int128;
+
 constexpr std::int64_t kMinute = 60'000'000'000;
 constexpr std::size_t kMedianSteps = 101;     // for input_bound
 constexpr std::size_t kDeviationRecent = 100;
@@ -376,7 +378,7 @@ void RunView::DescribeSteps(Report* report) const {
 
 void RunView::DescribeDisruptions(Report* report) const {
   std::int64_t alive = 0;
-  std::int64_t regained_ns = 0;
+  Wide regained_ns = 0;
   std::int64_t regained_count = 0;
   std::optional<std::int64_t> reached;
   for (std::size_t i = 0; i < attempts_.size(); ++i) {
@@ -415,7 +417,9 @@ void RunView::DescribeDisruptions(Report* report) const {
   if (!report->disruptions.empty()) {
     report->mtbf_ns = alive / static_cast<std::int64_t>(report->disruptions.size());
   }
-  if (regained_count > 0) report->mttr_ns = regained_ns / regained_count;
+  if (regained_count > 0) {
+    report->mttr_ns = static_cast<std::int64_t>(regained_ns / regained_count);
+  }
 }
 
 void RunView::DescribeCheckpoints(Report* report) const {

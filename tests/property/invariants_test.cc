@@ -336,10 +336,16 @@ Fault CheckReport(const Report& report) {
     if (rollback.wasted_ns < 0) return "a rollback wasted less than nothing";
   }
   if (report.mtbf_ns.value_or(0) < 0) return "mtbf is negative";
+  if (report.mttr_ns.value_or(0) < 0) return "mttr is negative";
   for (const ReportNote& note : report.notes) {
     if (note.count <= 0) return "note " + note.code;
   }
   return std::nullopt;
+}
+
+bool Notes(const Report& report, std::string_view code) {
+  return std::any_of(report.notes.begin(), report.notes.end(),
+                     [code](const ReportNote& note) { return note.code == code; });
 }
 
 Fault CheckTimeline(Ledger* ledger, const Query& query, const Report& report) {
@@ -374,7 +380,7 @@ Fault CheckWindows(Ledger* ledger, const Report& whole, std::mt19937_64* random)
   const std::int64_t begin = *whole.start;
   const auto length = static_cast<std::uint64_t>(*whole.end - begin);
   std::vector<std::int64_t> cuts = {begin - 1, *whole.end + 1};
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 2; ++i) {
     cuts.push_back(begin + static_cast<std::int64_t>((*random)() % (length + 1)));
   }
   std::sort(cuts.begin(), cuts.end());
@@ -396,13 +402,12 @@ Fault CheckWindows(Ledger* ledger, const Report& whole, std::mt19937_64* random)
   return std::nullopt;
 }
 
-// Reports after every record (after some, in a long history), and once against a fresh ledger that
-// was told the same at once.
+// Reports after some of the records, and once against a fresh ledger that was told the same at once.
 Fault CheckStreaming(const History& history, const std::string& wanted, std::mt19937_64* random) {
   const std::vector<Record>& records = history.run.records;
   Ledger streaming = Empty(history);
-  const std::size_t sample = (*random)() % records.size();
-  const std::size_t every = records.size() / 24 + 1;
+  const std::size_t sample = (*random)() % (2 * records.size());  // none in every second history
+  const std::size_t every = records.size() / 4 + 1;
   for (std::size_t i = 0; i < records.size(); ++i) {
     streaming.Add(records[i]);
     if (i % every != 0 && i != sample) continue;
@@ -433,7 +438,7 @@ Fault CheckShuffles(const History& history, const std::string& wanted, std::mt19
     const std::size_t size = std::min<std::size_t>((*random)() % 9 + 1, records.size() - at);
     shuffled.Add(std::span(records).subspan(at, size));
     at += size;
-    shuffled.MakeReport();
+    if ((*random)() % 4 == 0) shuffled.MakeReport();
   }
   if (AnswerAll(&shuffled) != wanted) return "another order changes the answer";
   return std::nullopt;
@@ -502,7 +507,10 @@ Fault CheckHistory(const History& history, std::uint64_t seed) {
   const Report report = ledger.MakeReport();
   if (Fault fault = CheckReport(report)) return fault;
   if (Fault fault = CheckTimeline(&ledger, {}, report)) return fault;
-  if (report.slow_steps_ns > report.Ns(Category::kProductive)) return "slow_steps";
+  // A step of an attempt that the next one cuts off counts as slow by its whole length.
+  if (report.slow_steps_ns > report.Ns(Category::kProductive) && !Notes(report, "clock_overlap")) {
+    return "slow_steps";
+  }
   if (Fault fault = CheckSteps(&ledger)) return fault;
   if (Fault fault = CheckWindows(&ledger, report, &random)) return fault;
   const std::string wanted = AnswerAll(&ledger);

@@ -47,7 +47,7 @@ RESTORE_TYPES = {"rollback"} | {
     for side in ("_start", "_end")
 }
 
-CLEAN_STATUS = ("ok", "success", "completed")
+CLEAN_STATUS = ("ok", "success", "completed", "0")
 SIGTERM = (15, "15", "SIGTERM", "TERM")
 
 
@@ -221,7 +221,24 @@ def _read(lines: Iterable[str]) -> tuple[list[Event], Counter[str]]:
             events.append(event)
         elif key not in by_id or (event.stated, text) < (by_id[key].stated, by_id[key].text):
             by_id[key] = event
-    return _ordered(events + list(by_id.values())), notes
+    events += by_id.values()
+    _assign_attempts(events)
+    return _ordered(events), notes
+
+
+def _assign_attempts(events: list[Event]) -> None:
+    """Where some lines name their attempt, the others belong to the one that opened last before."""
+    recorded = [e for e in events if e.kind not in ("query", "exclude")]
+    begin_of: dict[int, int] = {}
+    for event in recorded:
+        if event.attempt is not None:
+            begin = begin_of.get(event.attempt, event.stated)
+            begin_of[event.attempt] = min(begin, event.stated)
+    opened = sorted((begin, attempt) for attempt, begin in begin_of.items())
+    for event in recorded:
+        if opened and event.attempt is None:
+            before = [attempt for begin, attempt in opened if begin <= event.stated]
+            event.attempt = before[-1] if before else opened[0][1]
 
 
 def _ordered(events: list[Event]) -> list[Event]:
@@ -1673,7 +1690,7 @@ def _reliability(run: Run) -> tuple[int | None, int | None]:
         return None, None
     alive = sum(a.cut_net - a.start_net for a in run.attempts)
     repairs = [
-        run.net.net(d.regained) - run.net.net(d.time)
+        max(0, run.net.net(d.regained) - run.net.net(d.time))
         for d in run.disruptions
         if d.regained is not None
     ]

@@ -84,7 +84,7 @@ def test_references_stay(run: headway.Run) -> None:
         with run.step(number), run.span(word), run.data_loading(blocking=True):
             run.log(metrics, step=number)
         run.step(value)  # type: ignore[arg-type]
-        run.log({word: value})  # type: ignore[dict-item]
+        run.log({word: value})
         run.span(value)  # type: ignore[arg-type]
         run.step_end(number)
         run.capacity(number, None, True)

@@ -76,7 +76,8 @@ def test_signatures_agree_with_the_stubs() -> None:
 def test_types() -> None:
     if importlib.util.find_spec("mypy") is None:
         pytest.skip("mypy is not installed")
-    sources = [str(ROOT / "python/headway"), str(ROOT / "examples/demo/checkpoint.py")]
-    command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental", *sources]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-    assert result.returncode == 0, result.stdout
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--no-incremental"]
+    stubtest = [sys.executable, "-m", "mypy.stubtest", "headway._native"]
+    for command in ([*mypy, str(ROOT / "python/headway")], stubtest):
+        result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+        assert result.returncode == 0, result.stdout

@@ -244,9 +244,10 @@ print("%d.%d" % sys.version_info[:2])
 
 def interpreter(version: str) -> str | None:
     """A Python of that version, on PATH or from pyenv."""
-    found = [shutil.which(f"python{version}"), shutil.which("python3")]
+    named = [shutil.which(f"python{version}"), shutil.which("python3")]
+    found = [python for python in named if python is not None]
     found += map(str, Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
-    for python in filter(None, found):
+    for python in found:
         probe = [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
         if subprocess.run(probe, capture_output=True, text=True).stdout == f"{version}\n":
             return python

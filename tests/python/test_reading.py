@@ -140,13 +140,14 @@ def test_as_of(crashed: headway.Report) -> None:
 def test_times_that_mean_nothing(crashed: headway.Report, asked: dict[str, Any]) -> None:
     with pytest.raises(headway.InvalidArgumentError) as caught:
         headway.report("r", project="p", **asked)
-    assert isinstance(caught.value, ValueError) and caught.value.code == "INVALID_ARGUMENT"
+    assert caught.value.code == "INVALID_ARGUMENT" and isinstance(caught.value, ValueError)
 
 
 def test_wrong_types() -> None:
-    for asked in ({"as_of": 1.5}, {"window": (1.5, 2)}):
+    wrong: list[dict[str, Any]] = [{"as_of": 1.5}, {"window": (1.5, 2)}]
+    for asked in wrong:
         with pytest.raises(TypeError):
-            headway.report("r", **asked)  # type: ignore[arg-type]
+            headway.report("r", **asked)
     with pytest.raises(TypeError):
         headway.report(3)  # type: ignore[arg-type]
 

@@ -193,12 +193,12 @@ def test_log_never_asks_a_device(run: headway.Run) -> None:
             DeviceArray.asked += 1
             return 1.0
 
-        __int__ = __index__ = __bool__ = __array__ = __float__  # type: ignore[assignment]
+        __int__ = __index__ = __bool__ = __array__ = __float__
 
-    array = DeviceArray()
-    run.log({"loss": array}, step=array)  # type: ignore[arg-type]
-    run.step(array)  # type: ignore[arg-type]
-    run.data_loading(blocking=array)  # type: ignore[arg-type]
+    array: Any = DeviceArray()
+    run.log({"loss": array}, step=array)
+    run.step(array)
+    run.data_loading(blocking=array)
     assert DeviceArray.asked == 0
     assert run.dropped == 4
 
@@ -469,7 +469,8 @@ def test_config_takes_what_programs_have(run: headway.Run) -> None:
         def __str__(self) -> str:
             return "odd"
 
-    run.config({"path": Path("/x"), "nan": math.nan, 3: (1, 2), "odd": Odd(), "none": None})
+    odd: Any = {"path": Path("/x"), "nan": math.nan, 3: (1, 2), "odd": Odd(), "none": None}
+    run.config(odd)
     loop: dict[str, Any] = {}
     loop["loop"] = loop
     assert run.dropped == 0

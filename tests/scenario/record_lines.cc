@@ -133,6 +133,7 @@ RecordLines::Entry& RecordLines::Put(std::int64_t time, RecordType type, const S
   entry.record.time_ns = time;
   entry.record.thread = static_cast<std::uint16_t>(Number(settings, "thread").value_or(0));
   entry.settings = settings;
+  entry.attempt = Text(settings, "attempt").value_or("");
   entry.order = order_;
   return entry;
 }
@@ -290,9 +291,39 @@ Status RecordLines::ReadPoint(std::int64_t time, const std::vector<std::string>&
   return OkStatus();
 }
 
-Result<WriterId> RecordLines::WriterOf(const Settings& settings, RunRecords* run) {
+// As the reader of event files does it: where some lines name their attempt, a line that does not
+// belongs to the one that opened last before it, to the first before any.
+void RecordLines::AssignAttempts() {
+  auto journal = [this](const Entry& entry) {
+    const auto named = Text(entry.settings, "writer");
+    return named && journals_.contains(*named);
+  };
+  auto speaks = [&](const Entry& entry) {
+    const RecordType type = entry.record.type;
+    return type != RecordType::kQuery && type != RecordType::kExclude && !journal(entry);
+  };
+  std::map<std::int64_t, std::int64_t> begins;  // attempt -> time of its first record
+  for (const Entry& entry : entries_) {
+    if (entry.attempt.empty() || !speaks(entry)) continue;
+    const std::int64_t time = entry.record.time_ns;
+    const auto [found, fresh] = begins.emplace(std::stoll(entry.attempt), time);
+    if (!fresh) found->second = std::min(found->second, time);
+  }
+  if (begins.empty()) return;
+  std::map<std::int64_t, std::string> opened;  // time -> attempt
+  for (const auto& [attempt, time] : begins) opened[time] = std::to_string(attempt);
+  for (Entry& entry : entries_) {
+    if (!entry.attempt.empty() || !speaks(entry)) continue;
+    auto next = opened.upper_bound(entry.record.time_ns);
+    if (next != opened.begin()) --next;
+    entry.attempt = next->second;
+  }
+}
+
+Result<WriterId> RecordLines::WriterOf(const Entry& entry, RunRecords* run) {
+  const Settings& settings = entry.settings;
   const auto named = Text(settings, "writer");
-  const std::string attempt = Text(settings, "attempt").value_or("");
+  const std::string& attempt = entry.attempt;
   const std::int64_t rank = Number(settings, "rank").value_or(0);
   const bool journal = named && journals_.contains(*named);
   Writer writer;
@@ -379,8 +410,9 @@ Status RecordLines::Finish(Scenario* scenario) {
   }
   RunRecords& run = scenario->run;
   scenario->supervised = supervised_;
+  AssignAttempts();
   for (Entry& entry : entries_) {
-    const Result<WriterId> writer = WriterOf(entry.settings, &run);
+    const Result<WriterId> writer = WriterOf(entry, &run);
     if (!writer.ok()) return writer.status();
     entry.record.writer = *writer;
     if (!entry.name.empty() && entry.record.type != RecordType::kJobEnd) {

@@ -28,6 +28,7 @@ class RecordLines {
     Record record;
     std::string name;
     Settings settings;
+    std::string attempt;                   // said, or found by AssignAttempts; may be empty
     std::int64_t order = 0;                // of its line, ties in time go by it
     std::optional<std::int64_t> begin_of;  // a span's end: the order of its begin (journals)
   };
@@ -42,7 +43,8 @@ class RecordLines {
   Status DeclareJournal(const std::vector<std::string>& words);
   Entry& Put(std::int64_t time, RecordType type, const Settings& settings);
 
-  Result<WriterId> WriterOf(const Settings& settings, RunRecords* run);
+  void AssignAttempts();
+  Result<WriterId> WriterOf(const Entry& entry, RunRecords* run);
   std::string EventLine(const Entry& entry, const RunRecords& run) const;
 
   std::vector<Entry> entries_;

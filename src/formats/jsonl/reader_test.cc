@@ -359,38 +359,60 @@ TEST(ReadEventsTest, PutsAQueryWithoutASeqWhereItsTimeBelongs) {
 TEST(ReadEventsTest, KeepsAndNotesTwoLinesOfOneSeq) {
   EXPECT_EQ(Records("{\"ts\":3,\"seq\":1,\"type\":\"step_start\",\"step\":2}\n"
                     "{\"ts\":2,\"seq\":1,\"type\":\"step_start\",\"step\":1}\n"
-                    "{\"ts\":2,\"seq\":1,\"attempt\":4,\"type\":\"heartbeat\"}\n"
                     "{\"ts\":4,\"seq\":5,\"type\":\"heartbeat\"}\n"),
             (Strings{"/rank0 0 step_start a=1 @2000000000", "/rank0 1 step_start a=2 @3000000000",
-                     "/rank0 2 heartbeat @4000000000", "/rank0 3 note a=1 seq_conflict @4000000000",
-                     "4/rank0 0 heartbeat @2000000000"}));
+                     "/rank0 2 heartbeat @4000000000",
+                     "/rank0 3 note a=1 seq_conflict @4000000000"}));
+  // The attempt is a part of what one number names.
+  EXPECT_EQ(Records("{\"ts\":2,\"seq\":1,\"attempt\":3,\"type\":\"step_start\",\"step\":1}\n"
+                    "{\"ts\":3,\"seq\":1,\"attempt\":4,\"type\":\"heartbeat\"}\n"),
+            (Strings{"3/rank0 0 step_start a=1 @2000000000", "4/rank0 0 heartbeat @3000000000"}));
+}
+
+TEST(ReadEventsTest, GivesALineWithoutAnAttemptToTheOneThatOpenedLast) {
+  EXPECT_EQ(Records("{\"ts\":0,\"type\":\"heartbeat\"}\n"
+                    "{\"ts\":1,\"attempt\":7,\"type\":\"job_start\"}\n"
+                    "{\"ts\":4,\"type\":\"heartbeat\"}\n"
+                    "{\"ts\":5,\"type\":\"heartbeat\"}\n"
+                    "{\"ts\":5,\"attempt\":2,\"type\":\"job_start\"}\n"
+                    "{\"ts\":6,\"attempt\":7,\"type\":\"heartbeat\"}\n"
+                    "{\"ts\":7,\"rank\":1,\"type\":\"heartbeat\"}\n"
+                    "{\"ts\":8,\"type\":\"query\"}\n"),
+            (Strings{"/rank0 0 query @8000000000", "2/rank0 0 heartbeat @5000000000",
+                     "2/rank0 1 job_start @5000000000", "7/rank0 0 heartbeat @0",
+                     "7/rank0 1 job_start @1000000000", "7/rank0 2 heartbeat @4000000000",
+                     "7/rank0 3 heartbeat @6000000000", "2/rank1 0 heartbeat @7000000000"}));
+}
+
+Strings Writers(std::string_view text) {
+  const Import import = Read(text);
+  EXPECT_TRUE(import.problems.empty());
+  EXPECT_EQ(import.runs.size(), 1U);
+  const RunRecords& run = import.runs.front();
+  Strings writers;
+  for (std::size_t w = 0; w < run.writers.size(); ++w) writers.push_back(DescribeWriter(run, w));
+  return writers;
 }
 
 TEST(ReadEventsTest, TellsWritersApart) {
-  const Import import = Read(
+  const std::string nothing = " world=-1 host= pid=0 file live=0";
+  const std::string_view lines =
       "{\"ts\":1,\"type\":\"heartbeat\",\"rank\":2}\n"
       "{\"ts\":1,\"type\":\"heartbeat\"}\n"
       "{\"ts\":1,\"type\":\"heartbeat\",\"rank\":-1}\n"
-      "{\"ts\":1,\"type\":\"heartbeat\",\"attempt\":3,\"writer\":\"h\",\"rank\":1}\n"
-      "{\"ts\":2,\"type\":\"heartbeat\",\"attempt\":3,\"writer\":\"h\"}\n"
-      "{\"ts\":1,\"type\":\"heartbeat\",\"attempt\":4,\"writer\":\"h\"}\n"
-      "{\"ts\":1,\"type\":\"exit\",\"writer\":\"supervisor\"}\n"
-      "{\"type\":\"writer\",\"writer\":\"h\",\"attempt\":3,\"host\":\"n1\",\"pid\":7,"
-      "\"world_size\":4,\"monotonic\":true,\"liveness\":\"dead\"}\n");
-  ASSERT_TRUE(import.problems.empty());
-  ASSERT_EQ(import.runs.size(), 1U);
-  const RunRecords& run = import.runs[0];
-  Strings writers;
-  for (std::size_t w = 0; w < run.writers.size(); ++w) writers.push_back(DescribeWriter(run, w));
-  const std::string nothing = " world=-1 host= pid=0 file live=0";
-  EXPECT_EQ(writers,
-            (Strings{"/rank0 name=rank0 rank=0 key= index=-1" + nothing,
-                     "3/h name=h rank=1 key=attempt:3 index=3 world=4 host=n1 pid=7 monotonic file "
-                     "live=2",
-                     "4/h name=h rank=1 key=attempt:4 index=4" + nothing,
-                     "/rank2 name=rank2 rank=2 key= index=-1" + nothing,
-                     "/supervisor name=supervisor rank=-1 key= index=-1" + nothing,
-                     "/unranked name=unranked rank=-1 key= index=-1" + nothing}));
+      "{\"ts\":1,\"type\":\"exit\",\"writer\":\"supervisor\"}\n";
+  EXPECT_EQ(Writers(lines), (Strings{"/rank0 name=rank0 rank=0 key= index=-1" + nothing,
+                                     "/rank2 name=rank2 rank=2 key= index=-1" + nothing,
+                                     "/supervisor name=supervisor rank=-1 key= index=-1" + nothing,
+                                     "/unranked name=unranked rank=-1 key= index=-1" + nothing}));
+  EXPECT_EQ(
+      Writers("{\"ts\":1,\"type\":\"heartbeat\",\"attempt\":3,\"writer\":\"h\",\"rank\":1}\n"
+              "{\"ts\":2,\"type\":\"heartbeat\",\"attempt\":3,\"writer\":\"h\"}\n"
+              "{\"ts\":1,\"type\":\"heartbeat\",\"attempt\":4,\"writer\":\"h\"}\n"
+              "{\"type\":\"writer\",\"writer\":\"h\",\"attempt\":3,\"host\":\"n1\",\"pid\":7,"
+              "\"world_size\":4,\"monotonic\":true,\"liveness\":\"dead\"}\n"),
+      (Strings{"3/h name=h rank=1 key=attempt:3 index=3 world=4 host=n1 pid=7 monotonic file live=2",
+               "4/h name=h rank=1 key=attempt:4 index=4" + nothing}));
 }
 
 TEST(ReadEventsTest, ResultDependsOnTheSetOfLines) {

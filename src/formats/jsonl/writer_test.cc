@@ -175,7 +175,7 @@ TEST(WriteEventsTest, NumbersTheAttemptsOfJournals) {
       {"each leading journal without a key is one",
        Starts({Journal("h", -1, "", -1), Journal("h", -1, "", -1), Journal("i", 3, "", -1)},
               {500, 1, 2}),
-       {"/i", "0/h", "1/h"}},
+       {"0/i", "0/h", "1/h"}},  // i says none: the one that is open
       {"unless they begin together",
        Starts({Journal("h", 0, "", -1), Journal("h", 0, "", -1)}, {30, 1}),
        {"0/h", "0/h#2"}},
@@ -188,7 +188,7 @@ TEST(WriteEventsTest, TakesAttemptsFromTheCaller) {
       {Journal("h", 0, "", -1), Journal("h", 0, "", -1), Journal("x", 1, "", -1)}, {30, 1, 2});
   const std::vector<std::int64_t> attempts = {5, 2, -1};
   EXPECT_EQ(Uids(ReadOne(WriteToString(run, {.attempts = attempts}))),
-            (Strings{"2/h", "5/h", "/x"}));
+            (Strings{"2/h", "5/h", "2/x"}));
   const Status status = WriteEvents(run, [](std::string_view) { return OkStatus(); },
                                     {.attempts = std::span(attempts).first(2)});
   EXPECT_EQ(status.code(), Code::kInvalidArgument);

@@ -1,0 +1,133 @@
+#include "cli/report_text.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "cli/text.h"
+
+namespace headway::cli {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+Report BusyReport() {
+  Report report;
+  report.run = "a run with a name that is rather long for a terminal";
+  report.project = "lm";
+  report.state = RunState::kFailed;
+  report.start = 0;
+  report.end = report.as_of = 100'000 * kSecond;
+  report.elapsed_ns = 100'000 * kSecond;
+  report.goodput = 0.375;
+  for (int i = 0; i < kCategoryCount; ++i) {
+    const auto category = static_cast<Category>(i);
+    report.categories.push_back({category, category == Category::kCustom ? "EVAL_STEP" : "",
+                                 (i == 0 ? 37'500 : 4'464) * kSecond + (i == 14 ? 4 : 0)});
+  }
+  report.categories[1].ns += 4 * kSecond - 4;
+  report.attempts.resize(2);
+  report.disruptions.push_back({64 * kSecond, 12'345, 12'000, 24 * kSecond, 36 * kSecond,
+                                10 * kSecond, 150 * kSecond, std::nullopt, 9, "killed"});
+  report.rollbacks.push_back({70 * kSecond, 6, 3, kSecond, false});
+  report.steps.count = 1'234'567;
+  report.steps.p50_ns = report.steps.p90_ns = report.steps.p99_ns = report.steps.max_ns = kSecond;
+  report.mtbf_ns = report.mttr_ns = 50 * kSecond;
+  report.checkpointing = {3, kSecond, 900 * kSecond, 300 * kSecond};
+  report.notes.push_back({"no_baseline", 2, "steps could not be compared with a normal one"});
+  return report;
+}
+
+std::vector<std::string> LinesOf(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(RenderReport, FitsTheTerminal) {
+  for (const int width : {60, 72, 80, 100, 120, 200}) {
+    Terminal terminal;
+    terminal.width = width;
+    for (const std::string& line : LinesOf(RenderReport(BusyReport(), terminal))) {
+      EXPECT_LE(DisplayWidth(line), static_cast<std::size_t>(width)) << line;
+    }
+  }
+}
+
+TEST(RenderReport, SaysTheAnswerFirst) {
+  const std::vector<std::string> lines = LinesOf(RenderReport(BusyReport(), Terminal()));
+  EXPECT_TRUE(lines[0].starts_with("37.50 % goodput  failed")) << lines[0];
+}
+
+TEST(RenderReport, EveryCategoryHasARowAndTheyAddUp) {
+  const std::string text = RenderReport(BusyReport(), Terminal());
+  std::int64_t sum = 0;
+  int rows = 0;
+  bool total = false;
+  for (const std::string& line : LinesOf(text)) {
+    const std::size_t percent = line.find(" %  ");
+    if (percent == std::string::npos || line.find("█") == std::string::npos) {
+      if (line.find("╳") == std::string::npos && !line.starts_with("  total")) continue;
+    }
+    const std::size_t begin = line.rfind(' ', percent - 1) + 1;
+    const std::string number = line.substr(begin, percent - begin);
+    const std::int64_t hundredths =
+        std::stoll(number) * 100 + std::stoll(number.substr(number.size() - 2));
+    if (line.starts_with("  total")) {
+      total = true;
+      EXPECT_EQ(hundredths, 100'00);
+    } else {
+      sum += hundredths;
+      ++rows;
+    }
+  }
+  EXPECT_TRUE(total);
+  EXPECT_EQ(rows, kCategoryCount);
+  EXPECT_EQ(sum, 100'00) << text;
+}
+
+TEST(RenderReport, ColoursOnlyWhereTheyAreWanted) {
+  EXPECT_EQ(RenderReport(BusyReport(), Terminal()).find('\x1b'), std::string::npos);
+  Terminal terminal;
+  terminal.colour = true;
+  EXPECT_NE(RenderReport(BusyReport(), terminal).find("\x1b[38;5;71m█"), std::string::npos);
+}
+
+TEST(RenderReport, ANameCannotPlayTricks) {
+  Report report = BusyReport();
+  report.run = "x\x1b[2J";
+  report.categories[12].name = "E\x1b]0;pwned\x07";
+  report.disruptions[0].cause = "a\nb";
+  const std::string text = RenderReport(report, Terminal());
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_EQ(text.find('\x07'), std::string::npos);
+  EXPECT_NE(text.find("\\x1b"), std::string::npos);
+}
+
+TEST(RenderReport, ARunWithoutARecord) {
+  Report report;
+  report.run = "r";
+  report.categories = {{Category::kProductive, "", 0}};
+  const std::string text = RenderReport(report, Terminal());
+  EXPECT_TRUE(text.starts_with("no goodput yet")) << text;
+  EXPECT_EQ(CostliestOf(report), nullptr);
+}
+
+TEST(RenderReport, NamesTheWindow) {
+  const std::string text =
+      RenderReport(BusyReport(), Terminal(), {std::pair(0, 60 * kSecond), 90 * kSecond});
+  EXPECT_NE(text.find("from 1970-01-01 00:00:00 to 1970-01-01 00:01:00"), std::string::npos);
+  EXPECT_NE(text.find("as known at"), std::string::npos);
+}
+
+TEST(ShowExit, PrefersTheSignal) {
+  EXPECT_EQ(ShowExit(std::nullopt, 9), "SIGKILL");
+  EXPECT_EQ(ShowExit(1, std::nullopt), "status 1");
+  EXPECT_EQ(ShowExit(-1, 15), "SIGTERM");
+  EXPECT_EQ(ShowExit(std::nullopt, 1000), "signal 1000");
+  EXPECT_EQ(ShowExit(std::nullopt, std::nullopt), "");
+}
+
+}  // namespace
+}  // namespace headway::cli
