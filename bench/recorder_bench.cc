@@ -8,6 +8,8 @@
 
 #include <fcntl.h>
 #include <headway/recorder.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -166,17 +168,18 @@ void ReportTail(const std::string& dir) {
 }
 
 // What another process does: each second a checkpoint of 256 MiB, forced to the disk.
-[[noreturn]] void WriteCheckpoints(const std::string& path) {
+[[noreturn]] void WriteCheckpoints(const std::string& path, std::atomic<std::int64_t>* written) {
   const std::vector<char> chunk(kChunkBytes, 'x');
   while (true) {
     const std::int64_t begin = Now();
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0) ::_exit(1);
     for (int i = 0; i < kChunks; ++i) {
-      if (::write(fd, chunk.data(), chunk.size()) < 0) ::_exit(1);
+      if (::write(fd, chunk.data(), chunk.size()) != static_cast<ssize_t>(chunk.size())) ::_exit(1);
     }
-    ::fdatasync(fd);
+    if (::fdatasync(fd) != 0) ::_exit(1);
     ::close(fd);
+    written->fetch_add(1);
     const std::int64_t left = 1'000'000'000 - (Now() - begin);
     if (left > 0) ::usleep(static_cast<useconds_t>(left / 1000));
   }
@@ -218,7 +221,7 @@ class Paced {
     }
   }
 
-  void Report(const char* row) {
+  void Report(const char* row, std::int64_t checkpoints) {
     const auto ms = [](std::int64_t ns) { return static_cast<double>(ns) / 1e6; };
     Measure(row)
         .Value(ms(steps_.Max()))
@@ -229,6 +232,7 @@ class Paced {
         .Figure("clock_p999_us", ms(clocks_.Quantile(0.999)) * 1e3)
         .Figure("clock_max_ms", ms(clocks_.Max()))
         .Figure("steps", number_)
+        .Figure("checkpoints", checkpoints)
         .Print();
   }
 
@@ -243,8 +247,13 @@ class Paced {
 
 void ReportPaced(const std::string& disk_dir, const std::string& memory_dir, double seconds) {
   const std::string checkpoint = disk_dir + "/checkpoint";
+  // How many were written: beside a writer that has failed the figures would say nothing.
+  void* const shared = ::mmap(nullptr, sizeof(std::atomic<std::int64_t>), PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) std::exit(1);
+  auto* const written = new (shared) std::atomic<std::int64_t>(0);
   const pid_t writer = ::fork();
-  if (writer == 0) WriteCheckpoints(checkpoint);
+  if (writer == 0) WriteCheckpoints(checkpoint, written);
   if (writer < 0) std::exit(1);
   {
     Paced disk(disk_dir);
@@ -255,8 +264,13 @@ void ReportPaced(const std::string& disk_dir, const std::string& memory_dir, dou
       disk.Run(turn);
       memory.Run(turn);
     }
-    disk.Report("paced_disk");
-    memory.Report("paced_memory");
+    if (written->load() > 0) {
+      disk.Report("paced_disk", written->load());
+      memory.Report("paced_memory", written->load());
+    } else {
+      std::fprintf(stderr, "recorder_bench: no checkpoint could be written to %s\n",
+                   disk_dir.c_str());
+    }
   }
   ::kill(writer, SIGKILL);
   ::waitpid(writer, nullptr, 0);

@@ -207,9 +207,7 @@ Check JudgeSpace(std::uint64_t free_bytes, std::uint64_t total_bytes, const std:
 
 Check JudgeDrift(std::int64_t wall_ns, std::int64_t mono_ns) {
   const std::int64_t drift = wall_ns > mono_ns ? wall_ns - mono_ns : mono_ns - wall_ns;
-  const std::int64_t millionths =
-      mono_ns > 0 ? static_cast<std::int64_t>(static_cast<__int128>(drift) * 1'000'000 / mono_ns)
-                  : 0;
+  const __int128 millionths = mono_ns > 0 ? static_cast<__int128>(drift) * 1'000'000 / mono_ns : 0;
   const std::string found = "the wall clock ran " + ShowDuration(drift) +
                             " away from the monotonic one within " + ShowDuration(mono_ns);
   const std::string remedy = "look at the time service (chronyd, systemd-timesyncd, ntpd)";

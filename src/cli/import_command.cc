@@ -54,9 +54,9 @@ class ImportCommand final : public Command {
         target.dir = dir;
         target.project = project;
         if (!run_.empty()) target.run = run_;
+        target.strict = strict_;
         const Result<ImportedRun> made = CopyJournal(&*input, target, &damage_);
         if (!made.ok()) return made.status();
-        if (strict_ && !damage_.empty()) return damage_.front();
         Add(*made);
         continue;
       }

@@ -104,7 +104,10 @@ Result<ImportedRun> CopyJournal(Input* input, const JournalTarget& target,
   const Result<journal::ReadSummary> summary = Summarise(path, &made.start);
   if (!summary.ok()) return summary.status();
   made.records = summary->records;
-  if (const Status damage = summary->Check(input->name); !damage.ok()) problems->push_back(damage);
+  if (const Status damage = summary->Check(input->name); !damage.ok()) {
+    if (target.strict) return damage;
+    problems->push_back(damage);
+  }
 
   const auto known = journal::ListJournals(target.dir, header->project, header->run);
   if (!known.ok()) return known.status();

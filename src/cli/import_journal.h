@@ -14,6 +14,7 @@ struct JournalTarget {
   std::string dir;
   std::optional<std::string> project;  ///< nothing: as its header says
   std::optional<std::string> run;
+  bool strict = false;  ///< damage to its records is an error, and nothing is copied
 };
 
 /// Copies a journal below `target.dir`, under the name that it or `target` says. A journal that is

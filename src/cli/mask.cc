@@ -131,13 +131,16 @@ class Finder {
 
   void PrivateKeys() {
     constexpr std::string_view kTail = "PRIVATE KEY-----";
+    constexpr std::size_t kHeadMax = 40;  // "-----BEGIN ENCRYPTED "
     std::size_t open = npos;
     bool any = false;
     for (std::size_t at = text_.find(kTail); at != npos; at = text_.find(kTail, at + 1)) {
-      const std::string_view line = LineAround(at);
-      if (line.find("-----BEGIN ") != npos) {
+      const std::size_t dashes = at == 0 ? npos : text_.rfind("-----", at - 1);
+      if (dashes == npos || at - dashes > kHeadMax) continue;
+      const std::string_view head = text_.substr(dashes, at - dashes);
+      if (head.starts_with("-----BEGIN ")) {
         open = at;
-      } else if (line.find("-----END ") != npos) {
+      } else if (head.starts_with("-----END ")) {
         // Without its first line the text begins within the block.
         const std::size_t begin = open != npos ? open + kTail.size() : 0;
         if (open != npos || !any) Add(begin, at + kTail.size());

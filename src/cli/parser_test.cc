@@ -71,7 +71,7 @@ TEST(Parser, SaysWhatIsWrong) {
       {{"r", "--limit", "3x"}, "\"3x\""},
       {{"r", "--limit", "1", "--limit", "2"}, "--limit"},
       {{"r", "--last", "5"}, "--last"},
-      {{"r", "--as", "cvs"}, "did you mean csv?"},
+      {{"r", "--as", "jsnl"}, "did you mean jsonl?"},
   };
   for (const auto& c : cases) {
     Targets targets;

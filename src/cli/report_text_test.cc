@@ -115,8 +115,10 @@ TEST(RenderReport, ARunWithoutARecord) {
 }
 
 TEST(RenderReport, NamesTheWindow) {
+  Terminal terminal;
+  terminal.width = 120;
   const std::string text =
-      RenderReport(BusyReport(), Terminal(), {std::pair(0, 60 * kSecond), 90 * kSecond});
+      RenderReport(BusyReport(), terminal, {std::pair(0, 60 * kSecond), 90 * kSecond});
   EXPECT_NE(text.find("from 1970-01-01 00:00:00 to 1970-01-01 00:01:00"), std::string::npos);
   EXPECT_NE(text.find("as known at"), std::string::npos);
 }

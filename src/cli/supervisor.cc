@@ -214,7 +214,7 @@ class Supervisor {
     if (alive && !kill_at_) kill_at_ = SystemClock::MonoNow() + options_.grace_ns;
   }
 
-  /// Ends what the last attempt left running: it may hold the accelerators.
+  /// Ends what a failed attempt left running: it may hold the accelerators, or the terminal.
   void ClearGroup() {
     const auto gone = [this] { return ::kill(-child_, 0) != 0 && errno == ESRCH; };
     if (gone()) return;
@@ -226,7 +226,7 @@ class Supervisor {
 
   /// Whether another attempt follows; then also waits for its time.
   bool Again(const Ending& ending) {
-    if (told_to_stop_) ClearGroup();
+    if (told_to_stop_ || !ending.clean()) ClearGroup();
     const std::int64_t lived = ending.time - begin_;
     if (ending.clean() || told_to_stop_ || options_.restarts == 0) return false;
     const std::int64_t left = options_.restarts - number_;
@@ -244,7 +244,6 @@ class Supervisor {
       Complain(what + "; no restart is left");
       return false;
     }
-    ClearGroup();
     const std::int64_t pause = backoff_.After(lived);
     Complain(what + "; starting it again in " + ShowDuration(pause) + " (" + std::to_string(left) +
              (left == 1 ? " restart" : " restarts") + " left)");

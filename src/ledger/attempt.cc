@@ -7,6 +7,8 @@
 namespace headway::ledger {
 namespace {
 
+__extension__ using Wide = __int128;
+
 using State = Attempt::State;
 using Effect = State::Span::Effect;
 
@@ -269,8 +271,8 @@ void Attempt::Process(const Record& record, std::int64_t time) {
 
 void Attempt::CheckClock(std::int64_t host_wall, std::int64_t time) {
   if (host_wall == kNoTime) return;
-  const std::int64_t drift = host_wall - time;
-  const std::int64_t moved = drift - state_.clock_drift;
+  const std::int64_t drift = TakenTime(host_wall) - time;
+  const Wide moved = Wide{drift} - state_.clock_drift;
   if (moved > kClockStepNs || moved < -kClockStepNs) {
     state_.notes[Note::kClockStep] += 1;
     state_.clock_drift = drift;
@@ -318,7 +320,7 @@ void Attempt::ProcessOther(const Record& record, std::int64_t time) {
       CheckClock(record.a, time);
       break;
     case RecordType::kDropped:
-      state_.notes[Note::kDroppedRecords] += record.a;
+      state_.notes.Count(Note::kDroppedRecords, record.a);
       break;
     default: break;
   }
@@ -355,7 +357,7 @@ void Attempt::ProcessLead(const Record& record, std::int64_t time) {
       break;
     case RecordType::kDropped:
       // Nobody knows what happened since the last record: that is not progress.
-      state_.notes[Note::kDroppedRecords] += record.a;
+      state_.notes.Count(Note::kDroppedRecords, record.a);
       state_.code = SliceCode(SliceKind::kFixed, LoadState::kNone, BucketOf(Category::kOther));
       Advance(&state_, net);
       Recode();
@@ -568,6 +570,11 @@ void Attempt::SpanEnd(const Record& record, std::int64_t net) {
     return;
   }
   s.notes[Note::kSpanUnopened] += 1;
+}
+
+Carry Attempt::HandOver() const {
+  const bool clean = state_.ended && state_.end_clean;
+  return Close(EndKind::kLost, clean, state_.ended ? state_.end_wall : state_.life_wall).carry;
 }
 
 Attempt::Closed Attempt::Close(EndKind kind, bool clean, std::int64_t end_wall) const {

@@ -28,6 +28,8 @@ inline constexpr std::int64_t TakenTime(std::int64_t stamped) {
 /// No writer: an attempt led by it has no timeline of its own.
 inline constexpr WriterId kNoWriter = ~WriterId{0};
 
+class Attempt;
+
 /// What all attempts of a run share.
 struct RunContext {
   NameTable names;
@@ -36,6 +38,7 @@ struct RunContext {
   NetTime net;
   Histogram step_work;  // work times of all complete steps in the row stores
   std::uint64_t versions = 0;  // given out so far, see Attempt::version
+  const Attempt* newest = nullptr;  // the attempt that was opened last
 
   /// The bucket of a custom span, upper-cased as the field writes such names.
   BucketId CustomBucket(NameId name);
@@ -155,10 +158,12 @@ class Attempt {
   };
 
   explicit Attempt(RunContext* context) : context_(context) {}
-  ~Attempt() { ForgetRows(); }
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
 
+  /// Takes its steps out of what all attempts share. Before an attempt goes away while the others
+  /// stay; not when the whole run goes.
+  void ForgetRows();
   /// Begins anew with what is in the log, led by `lead`.
   void Rederive(WriterId lead, const Carry& carry);
   /// Appends one record; it must not come before the last one.
@@ -181,6 +186,9 @@ class Attempt {
   const Carry& carry_in() const { return carry_in_; }
   /// Changes whenever anything that was derived changes.
   std::uint64_t version() const { return version_; }
+
+  /// What an attempt that opens after everything that is known now takes over from this one.
+  Carry HandOver() const;
 
   /// `end_wall` must not lie before the last record of the lead.
   Closed Close(EndKind kind, bool clean, std::int64_t end_wall) const;
@@ -212,7 +220,6 @@ class Attempt {
   void SaveCheckpoint();
   void Rewind(std::uint64_t record);
   void Replay(RecordLog::Cursor cursor);
-  void ForgetRows();
   void Commit(const Row& row, const RowMeasures& measures);
 
   RunContext* context_;

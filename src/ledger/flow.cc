@@ -141,6 +141,7 @@ std::vector<TimedRecord> Flow::Records() const {
 
 void Flow::Refresh() {
   if (dirty_) Rebuild();
+  if (begun_elsewhere_ != nullptr) begun_elsewhere_->ForgetRows();
   begun_elsewhere_.reset();
   if (!ahead_.empty()) {
     begun_elsewhere_ = std::make_unique<Attempt>(context_);
@@ -152,7 +153,9 @@ void Flow::Refresh() {
 void Flow::Rebuild() {
   std::vector<Record> records;
   for (const TimedRecord& timed : Records()) records.push_back(timed.record);
+  for (const auto& attempt : attempts_) attempt->ForgetRows();
   attempts_.clear();
+  context_->newest = nullptr;
   ahead_.clear();
   undecided_.clear();
   staged_.clear();
@@ -182,8 +185,11 @@ void Flow::Rebuild() {
 void Flow::Route(const TimedRecord& timed) {
   if (!stream_) {
     if (attempts_.empty()) {
+      // Most attempts begin when all before them are over; where not, the carry is set right later.
+      const Carry carry = context_->newest != nullptr ? context_->newest->HandOver() : Carry();
       attempts_.push_back(std::make_unique<Attempt>(context_));
-      attempts_.back()->Rederive(lead_, {});
+      attempts_.back()->Rederive(lead_, carry);
+      context_->newest = attempts_.back().get();
     }
     attempts_.back()->Append(timed);
   } else if (timed.record.writer == lead_) {
@@ -200,13 +206,7 @@ void Flow::Open(bool implicit) {
                    [](const TimedRecord& a, const TimedRecord& b) { return a.time < b.time; });
   ahead_.clear();
   Carry carry;
-  if (!attempts_.empty()) {
-    const Attempt& last = *attempts_.back();
-    const Attempt::State& state = last.state();
-    carry = last.Close(EndKind::kLost, state.ended && state.end_clean,
-                       state.ended ? state.end_wall : state.life_wall)
-                .carry;
-  }
+  if (!attempts_.empty()) carry = attempts_.back()->HandOver();
   attempts_.push_back(std::make_unique<Attempt>(context_));
   attempts_.back()->Rederive(lead_, carry);
   if (implicit) notes_[Note::kImplicitAttempt] += 1;
@@ -261,7 +261,9 @@ void Flow::RouteLead(const TimedRecord& timed) {
       moved.record.writer == lead_ ? attempts_.back()->Append(moved) : AppendOther(moved);
     }
   }
-  undecided_.clear();  // the lead goes on in the open attempt: they are right there
+  // The lead goes on in the open attempt: they are right there. What it says after the end is
+  // ignored and decides nothing.
+  if (!attempts_.back()->state().ended) undecided_.clear();
   NoteSign(timed, attempts_.back()->log().size());
   if (record.type == RecordType::kSpanEnd) NoteSpanEnd(timed);
   attempts_.back()->Append(timed);

@@ -7,6 +7,8 @@ namespace headway::ledger {
 namespace {
 
 constexpr std::int64_t kMinute = 60'000'000'000;
+// The group of keyless writers of which none may lead.
+constexpr const char* kFollowers = "followers";
 
 }  // namespace
 
@@ -42,7 +44,7 @@ void Intake::Annotate(const Record& record) {
     latest_query_ = std::max(latest_query_.value_or(time), time);
   } else if (record.type == RecordType::kNote) {
     Note note = Note::kBadLine;
-    if (ParseNote(context_.names.Text(record.name), &note)) notes_[note] += record.a;
+    if (ParseNote(context_.names.Text(record.name), &note)) notes_.Count(note, record.a);
   } else {
     const std::int64_t to = record.b == kNoTime ? kTimeLimit : record.b;
     const NetTime before = context_.net;
@@ -194,15 +196,21 @@ std::vector<std::string> Intake::Group() const {
       if (lead && sightings_[candidate].first_time > sightings_[id].first_time) break;
       lead = candidate;
     }
-    groups[id] = lead ? groups[*lead] : "followers";
+    groups[id] = lead ? groups[*lead] : kFollowers;
   }
   return groups;
 }
 
-void Intake::Place(const Record& record, const std::string& key) {
-  const Writer& writer = context_.writers[record.writer];
-  flow_of_[record.writer] = Bind(key, writer.attempt_key.empty() && writer.event_file);
-  flow_of_[record.writer]->Add(record);
+// A group is a stream of an event file if the writer that it is named after is one of its writers.
+std::set<std::string> Intake::Streams(const std::vector<std::string>& groups) const {
+  std::set<std::string> streams;
+  for (WriterId id = 0; id < groups.size(); ++id) {
+    const bool names_it = groups[id] == "writer/" + context_.writers[id].uid;
+    if (context_.writers[id].event_file && (names_it || groups[id] == kFollowers)) {
+      streams.insert(groups[id]);
+    }
+  }
+  return streams;
 }
 
 void Intake::Rebuild(const std::vector<std::string>& groups) {
@@ -211,14 +219,20 @@ void Intake::Rebuild(const std::vector<std::string>& groups) {
   kept_.clear();
   ordered_.clear();
   flows_.clear();
+  context_.newest = nullptr;
+  context_.step_work = Histogram();
   std::fill(flow_of_.begin(), flow_of_.end(), nullptr);
   group_of_ = groups;
+  const std::set<std::string> streams = Streams(groups);
   std::int64_t conflicts = 0;  // counted again by the flows
   const std::vector<TimedRecord> ordered = InOrder(std::move(records), context_, &conflicts);
   for (const TimedRecord& timed : ordered) {
     const Writer& writer = context_.writers[timed.record.writer];
     const bool keyed = !writer.attempt_key.empty();
-    Place(timed.record, keyed ? "key/" + writer.attempt_key : groups[timed.record.writer]);
+    const std::string key = keyed ? "key/" + writer.attempt_key : groups[timed.record.writer];
+    Flow* const flow = Bind(key, !keyed && streams.contains(key));
+    flow_of_[timed.record.writer] = flow;
+    flow->Add(timed.record);
   }
 }
 
@@ -286,7 +300,8 @@ void Intake::OrderAttempts() {
       kept[attempt] = std::move(found->second);
     } else {
       kept[attempt] = {attempt->version(), kind, end_wall,
-                       attempt->Close(kind, s.ended && s.end_clean, end_wall)};
+                       attempt->Close(kind, s.ended && s.end_clean, end_wall),
+                       {}};
     }
     carry = kept[attempt].closed.carry;
   }

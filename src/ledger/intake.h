@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ledger/flow.h"
+#include "ledger/view.h"
 
 namespace headway::ledger {
 
@@ -57,6 +58,7 @@ class Intake {
     EndKind kind = EndKind::kOpen;
     std::int64_t end_wall = 0;
     Attempt::Closed closed;
+    ViewCache cache;
   };
   std::map<const Attempt*, Kept>& kept() { return kept_; }
 
@@ -78,7 +80,7 @@ class Intake {
   std::vector<std::string> Group() const;
   bool Leads(WriterId writer) const;
   void Rebuild(const std::vector<std::string>& groups);
-  void Place(const Record& record, const std::string& key);
+  std::set<std::string> Streams(const std::vector<std::string>& groups) const;
   void OrderAttempts();
 
   RunContext context_;

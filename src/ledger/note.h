@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -50,6 +51,11 @@ struct NoteCounts {
   std::array<std::int64_t, kNoteCount> count{};
   std::int64_t& operator[](Note note) { return count[static_cast<std::size_t>(note)]; }
   std::int64_t operator[](Note note) const { return count[static_cast<std::size_t>(note)]; }
+  /// Counts what a record says happened `times` times; absurd numbers are cut to what can be added.
+  void Count(Note note, std::int64_t times) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 30;
+    (*this)[note] += std::clamp<std::int64_t>(times, 0, kMost);
+  }
   void Add(const NoteCounts& other) {
     for (std::size_t i = 0; i < count.size(); ++i) count[i] += other.count[i];
   }

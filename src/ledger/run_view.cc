@@ -30,6 +30,10 @@ RunView::RunView(Intake* intake, std::int64_t as_of, bool supervised)
   if (attempts_.empty()) return;
   Judge(as_of);
   Retain();
+  for (AttemptView& view : attempts_) {
+    const auto kept = intake_->kept().find(&view.attempt());
+    if (kept != intake_->kept().end()) view.Keep(&kept->second.cache);
+  }
   Charge();
 }
 
@@ -149,7 +153,7 @@ void RunView::Retain() {
   std::int64_t below = AttemptView::kNoLimit;
   for (std::size_t i = order_.size(); i-- > 0;) {
     AttemptView& view = attempts_[order_[i].attempt];
-    view.Keep(order_[i].segment, below);
+    view.KeepBelow(order_[i].segment, below);
     below = std::min(below, view.segment(order_[i].segment).first_index);
   }
   for (std::size_t a = 0; a < attempts_.size(); ++a) {

@@ -162,7 +162,8 @@ Result<SnapshotData> DecodeSnapshot(std::string_view bytes) {
   bool fits = true;
   for (std::uint64_t i = 0; i < records && in.ok() && fits; ++i) {
     Record r;
-    r.type = static_cast<RecordType>(in.Get());
+    const std::uint64_t type = in.Get();
+    r.type = static_cast<RecordType>(type);
     const std::uint64_t span = in.Get();
     r.span = static_cast<SpanKind>(span & 0x3f);
     r.blocking = static_cast<Blocking>(span >> 6 & 3);
@@ -174,7 +175,8 @@ Result<SnapshotData> DecodeSnapshot(std::string_view bytes) {
     r.a = Undelta(in.GetSigned(), last.a);
     r.b = Undelta(in.GetSigned(), last.b);
     fits = r.writer < data.run.writers.size() && r.name < data.run.names.size() &&
-           static_cast<int>(r.span) < kSpanKindCount;
+           type <= static_cast<std::uint64_t>(RecordType::kDropped) &&
+           static_cast<int>(r.span) < kSpanKindCount && r.blocking <= Blocking::kNo;
     data.run.records.push_back(r);
     last = r;
   }

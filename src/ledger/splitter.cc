@@ -20,6 +20,43 @@ std::int64_t Excess(std::int64_t work, std::int64_t b) {
   return work > Plus(b, b / 16) ? work - b : 0;
 }
 
+// The k-th smallest (from 0) of `count` values, by partitions around a guess and then around the
+// best of a few values. Without a branch on the values, which nobody could predict.
+std::int64_t Select(const std::int64_t* values, std::size_t count, std::size_t k,
+                    std::int64_t guess) {
+  constexpr std::size_t kMost = 104;
+  std::int64_t below[kMost], above[kMost], kept[kMost];
+  while (true) {
+    std::size_t smaller = 0;
+    std::size_t greater = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::int64_t value = values[i];
+      below[smaller] = value;
+      smaller += value < guess ? 1 : 0;
+      above[greater] = value;
+      greater += value > guess ? 1 : 0;
+    }
+    const std::size_t equal = count - smaller - greater;
+    if (k < smaller) {
+      count = smaller;
+      std::copy_n(below, count, kept);
+    } else if (k < smaller + equal) {
+      return guess;
+    } else {
+      k -= smaller + equal;
+      count = greater;
+      std::copy_n(above, count, kept);
+    }
+    values = kept;
+    const std::int64_t x = kept[0];
+    const std::int64_t y = kept[count / 2];
+    const std::int64_t z = kept[count - 1];
+    guess = std::max(std::min(x, y), std::min(std::max(x, y), z));
+    if (k * 4 < count) guess = std::min({x, y, z});
+    if (k * 4 > 3 * count) guess = std::max({x, y, z});
+  }
+}
+
 }  // namespace
 
 std::int64_t FloorMedian(std::vector<std::int64_t>* values) {
@@ -146,13 +183,10 @@ void Splitter::PushWindow(std::int64_t value) {
   window_[observed_ % kWindow] = value;
   observed_ += 1;
   if (observed_ > kCadence && observed_ % kCadence != 0) return;
-  std::array<std::int64_t, kWindow> sorted = window_;
-  const auto count = static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(observed_, kWindow));
-  const auto middle = sorted.begin() + count / 2;
-  std::nth_element(sorted.begin(), middle, sorted.begin() + count);
-  std::int64_t median = *middle;
+  const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(observed_, kWindow));
+  std::int64_t median = Select(window_.data(), count, count / 2, own_.value_or(value));
   if (count % 2 == 0) {
-    const std::int64_t low = *std::max_element(sorted.begin(), middle);
+    const std::int64_t low = Select(window_.data(), count, count / 2 - 1, median);
     median = low + (median - low) / 2;
   }
   own_ = median;

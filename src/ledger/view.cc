@@ -18,6 +18,7 @@ AttemptView::AttemptView(const Attempt* attempt, Attempt::Closed closed,
 void AttemptView::CutAt(std::int64_t net) { end_ = std::clamp(net, begin_, end_); }
 
 void AttemptView::MarkEvident() {
+  evident_ = true;
   PendingRow& last = closed_.tail.back();
   Row& row = last.row;
   row.complete = true;
@@ -28,6 +29,7 @@ void AttemptView::MarkEvident() {
 }
 
 void AttemptView::MarkOnlyStep() {
+  only_step_ = true;
   for (PendingRow& pending : closed_.tail) {
     if (pending.row.extra_kind != Row::Extra::kStartup) continue;
     pending.row.extra = 0;
@@ -35,7 +37,44 @@ void AttemptView::MarkOnlyStep() {
   }
 }
 
-void AttemptView::Keep(std::size_t segment, std::int64_t below) { keep_below_[segment] = below; }
+void AttemptView::KeepBelow(std::size_t segment, std::int64_t below) {
+  keep_below_[segment] = below;
+}
+
+void AttemptView::Keep(ViewCache* cache) {
+  const bool holds = cache->end == end_ && cache->evident == evident_ &&
+                     cache->in_flight_lost == in_flight_lost_ &&
+                     cache->only_step == only_step_ && cache->keep_below == keep_below_;
+  if (!holds) *cache = {end_, evident_, in_flight_lost_, only_step_, keep_below_, {}, {}, {}, {}};
+  cache_ = cache;
+}
+
+Sums AttemptView::Between(std::int64_t from, std::int64_t to) const {
+  if (cache_ == nullptr || from > begin_ || to < end_) return SumBetween(from, to);
+  if (!cache_->total) cache_->total = SumBetween(from, to);
+  return *cache_->total;
+}
+
+std::int64_t AttemptView::ProgressOf(std::size_t segment_index, std::int64_t from,
+                                     std::int64_t to) const {
+  if (cache_ == nullptr) return SumProgressOf(segment_index, from, to);
+  const auto [it, added] = cache_->progress.try_emplace({segment_index, from, to});
+  if (added) it->second = SumProgressOf(segment_index, from, to);
+  return it->second;
+}
+
+std::int64_t AttemptView::RetainedSteps() const {
+  if (cache_ == nullptr) return CountRetainedSteps();
+  if (!cache_->retained_steps) cache_->retained_steps = CountRetainedSteps();
+  return *cache_->retained_steps;
+}
+
+std::optional<std::int64_t> AttemptView::CompletionOf(std::int64_t index) const {
+  if (cache_ == nullptr) return FindCompletionOf(index);
+  const auto [it, added] = cache_->completions.try_emplace(index);
+  if (added) it->second = FindCompletionOf(index);
+  return it->second;
+}
 
 std::int64_t AttemptView::BeginOf(std::uint64_t ordinal) const {
   const std::uint64_t stored = attempt_->rows().size();
@@ -110,7 +149,7 @@ std::int64_t AttemptView::Retainable(const Sums& sums) const {
   return ns;
 }
 
-Sums AttemptView::Between(std::int64_t from, std::int64_t to) const {
+Sums AttemptView::SumBetween(std::int64_t from, std::int64_t to) const {
   from = std::max(from, begin_);
   to = std::min(to, end_);
   if (from >= to) return Sums{};
@@ -147,8 +186,8 @@ Sums AttemptView::Between(std::int64_t from, std::int64_t to) const {
   return sums;
 }
 
-std::int64_t AttemptView::ProgressOf(std::size_t segment_index, std::int64_t from,
-                                     std::int64_t to) const {
+std::int64_t AttemptView::SumProgressOf(std::size_t segment_index, std::int64_t from,
+                                        std::int64_t to) const {
   const Range range = RowsOf(segment_index, from, to);
   if (range.first >= range.last) return 0;
   Sums sums = Before(std::min(BeginOf(range.last), end_));
@@ -184,7 +223,7 @@ std::int64_t AttemptView::RetainedBeyond(std::int64_t index) const {
   return ns;
 }
 
-std::int64_t AttemptView::RetainedSteps() const {
+std::int64_t AttemptView::CountRetainedSteps() const {
   std::int64_t steps = 0;
   for (std::size_t i = 0; i < segments(); ++i) {
     const Range kept = RowsOf(i, segment(i).first_index, keep_below_[i]);
@@ -208,7 +247,7 @@ std::optional<std::int64_t> AttemptView::HighestRetained() const {
   return std::nullopt;
 }
 
-std::optional<std::int64_t> AttemptView::CompletionOf(std::int64_t index) const {
+std::optional<std::int64_t> AttemptView::FindCompletionOf(std::int64_t index) const {
   const std::uint64_t stored = attempt_->rows().size();
   for (std::size_t s = 0; s < segments(); ++s) {
     const Range range = RowsOf(s, index, kNoLimit);

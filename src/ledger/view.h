@@ -3,13 +3,29 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "ledger/attempt.h"
 #include "model/report.h"
 
 namespace headway::ledger {
+
+/// Answers of an attempt that does not change any more, kept from one report to the next. They hold
+/// for as long as its cut and what later attempts made of its steps stay the same.
+struct ViewCache {
+  std::int64_t end = kNoTime;
+  bool evident = false;
+  bool in_flight_lost = false;
+  bool only_step = false;
+  std::vector<std::int64_t> keep_below;
+  std::optional<Sums> total;
+  std::optional<std::int64_t> retained_steps;
+  std::map<std::tuple<std::size_t, std::int64_t, std::int64_t>, std::int64_t> progress;
+  std::map<std::int64_t, std::optional<std::int64_t>> completions;
+};
 
 /// One attempt inside a run: its own accounting, cut where the next attempt begins, and what later
 /// attempts and rollbacks made of its steps.
@@ -22,6 +38,9 @@ class AttemptView {
   const Attempt& attempt() const { return *attempt_; }
   const Attempt::State& state() const { return closed_.state; }
   const Attempt::Closed& closed() const { return closed_; }
+  /// From now on answers are kept in `cache`, and taken from there. After the last change.
+  void Keep(ViewCache* cache);
+
   std::int64_t begin_wall() const { return begin_wall_; }
   std::int64_t begin() const { return begin_; }  // net, like all that follow
   std::int64_t end() const { return end_; }
@@ -38,8 +57,8 @@ class AttemptView {
   void MarkOnlyStep();
   /// The in-flight step's progress is lost without a later step that says so.
   void MarkInFlightLost() { in_flight_lost_ = true; }
-  /// Steps of segment `segment` with an index of at least `index` are lost.
-  void Keep(std::size_t segment, std::int64_t below);
+  /// Steps of segment `segment` with an index of at least `below` are lost.
+  void KeepBelow(std::size_t segment, std::int64_t below);
 
   std::size_t segments() const { return attempt_->segments().size(); }
   const Segment& segment(std::size_t i) const { return attempt_->segments()[i]; }
@@ -84,7 +103,10 @@ class AttemptView {
   Range RowsOf(std::size_t segment, std::int64_t from, std::int64_t to) const;
   Range WastedRows(std::size_t segment) const;
   std::int64_t Retainable(const Sums& sums) const;
-  bool InFlightWasted() const;
+  Sums SumBetween(std::int64_t from, std::int64_t to) const;
+  std::int64_t SumProgressOf(std::size_t segment, std::int64_t from, std::int64_t to) const;
+  std::int64_t CountRetainedSteps() const;
+  std::optional<std::int64_t> FindCompletionOf(std::int64_t index) const;
 
   const Attempt* attempt_;
   Attempt::Closed closed_;
@@ -94,6 +116,9 @@ class AttemptView {
   std::int64_t lead_begin_ = 0;
   std::int64_t end_ = 0;
   bool in_flight_lost_ = false;
+  bool evident_ = false;
+  bool only_step_ = false;
+  ViewCache* cache_ = nullptr;
   std::vector<std::int64_t> keep_below_;  // [num_segments]
 };
 

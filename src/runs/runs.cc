@@ -218,7 +218,6 @@ Result<Run> Find(const std::vector<std::string>& dirs, const std::string& projec
 Result<Loaded> Load(const Run& run, const std::function<void(double)>& progress) {
   Loaded loaded;
   std::vector<Source> sources;
-  std::uint64_t expected = 0;
   for (const journal::JournalFile& file : run.journals) {
     const WriterId writer = loaded.ledger.AddWriter(journal::ToModelWriter(file.header));
     auto reader = journal::JournalReader::Open(
@@ -232,16 +231,14 @@ Result<Loaded> Load(const Run& run, const std::function<void(double)>& progress)
     loaded.live |= liveness == Liveness::kAlive;
     loaded.supervised |=
         liveness == Liveness::kAlive && file.header.origin == journal::Origin::kSupervisor;
-    if (progress) {
-      std::error_code error;
-      const std::uintmax_t size = std::filesystem::file_size(file.path, error);
-      if (!error) expected += size / journal::kSlotBytes;
-    }
+    std::error_code error;
+    const std::uintmax_t size = std::filesystem::file_size(file.path, error);
+    if (!error) loaded.bytes += size;
     sources.emplace_back(std::move(*reader), writer);
   }
   if (sources.empty() && !loaded.problems.empty()) return loaded.problems.front();
   loaded.ledger.SetSupervised(loaded.supervised);
-  Merger merger(&sources, &loaded, expected, progress);
+  Merger merger(&sources, &loaded, loaded.bytes / journal::kSlotBytes, progress);
   HEADWAY_RETURN_IF_ERROR(merger.Run());
   for (std::size_t i = 0; i < sources.size(); ++i) {
     NoteFindings(sources[i], merger.dropped(i), &loaded);

@@ -19,8 +19,9 @@
 // What must hold for any set of records, however absurd: sums are exact, nothing is negative,
 // windows add up, and neither order, batches, repeats nor snapshots change an answer.
 //
-// HEADWAY_PROPERTY_COUNT says how many random histories are tried (100000), HEADWAY_PROPERTY_SEED
-// with which one to begin (1). A history that fails is printed as small as it still fails.
+// HEADWAY_PROPERTY_COUNT says how many random histories are tried (100,000; ten times as many when
+// HEADWAY_FULL is 1), HEADWAY_PROPERTY_SEED with which one to begin (1). A history that fails is
+// printed as small as it still fails.
 
 namespace headway {
 namespace {
@@ -492,10 +493,15 @@ Fault CheckAsOf(const History& history, Ledger* ledger, std::mt19937_64* random)
   Ledger known = Empty(past);
   known.Add(std::span<const Record>(past.run.records));
   const Query query{.as_of = as_of, .window = {}, .now = {}};
-  if (AnswerAll(ledger, query) != AnswerAll(&known, query)) {
+  const Report report = ledger->MakeReport(query);
+  const bool steps = (*random)() % 2 == 0;
+  auto details = [&](Ledger* asked) {
+    return steps ? ToJson(asked->Steps(query)) : ToJson(asked->Timeline(query));
+  };
+  if (ToJson(report) != Answer(&known, query) || details(ledger) != details(&known)) {
     return "as of " + std::to_string(as_of) + " it knows something else";
   }
-  if (Fault fault = CheckReport(ledger->MakeReport(query))) return "as-of: " + *fault;
+  if (Fault fault = CheckReport(report)) return "as-of: " + *fault;
   return std::nullopt;
 }
 
@@ -517,7 +523,9 @@ Fault CheckHistory(const History& history, std::uint64_t seed) {
   if (Fault fault = CheckShuffles(history, wanted, &random)) return fault;
   if (Fault fault = CheckSnapshot(history, wanted, &random)) return fault;
   if (Fault fault = CheckAsOf(history, &ledger, &random)) return fault;
-  if (Fault fault = CheckStreaming(history, wanted, &random)) return fault;
+  if (random() % 2 == 0) {
+    if (Fault fault = CheckStreaming(history, wanted, &random)) return fault;
+  }
   if (Answer(&ledger) != ToJson(report)) return "asking changes the answer";
   return std::nullopt;
 }
@@ -582,7 +590,8 @@ std::string KindOf(std::string fault) {
 }
 
 TEST(Invariants, HoldForRandomHistories) {
-  const std::int64_t count = Setting("HEADWAY_PROPERTY_COUNT", 100'000);
+  const std::int64_t usual = Setting("HEADWAY_FULL", 0) == 1 ? 1'000'000 : 100'000;
+  const std::int64_t count = Setting("HEADWAY_PROPERTY_COUNT", usual);
   const std::int64_t first = Setting("HEADWAY_PROPERTY_SEED", 1);
   std::map<std::string, int> faults;  // by kind, of which the first is shown
   for (std::int64_t i = first; i < first + count; ++i) {

@@ -300,7 +300,8 @@ void RecordLines::AssignAttempts() {
   };
   auto speaks = [&](const Entry& entry) {
     const RecordType type = entry.record.type;
-    return type != RecordType::kQuery && type != RecordType::kExclude && !journal(entry);
+    return type != RecordType::kQuery && type != RecordType::kExclude &&
+           type != RecordType::kNote && !journal(entry);
   };
   std::map<std::int64_t, std::int64_t> begins;  // attempt -> time of its first record
   for (const Entry& entry : entries_) {

@@ -326,7 +326,7 @@ class FileReader {
     bool unassigned = false;
     auto speaks = [](const Record& record) {
       return record.type != RecordType::kNone && record.type != RecordType::kQuery &&
-             record.type != RecordType::kExclude;
+             record.type != RecordType::kExclude && record.type != RecordType::kNote;
     };
     for (const Record& record : events_.records) {
       if (!speaks(record)) continue;

@@ -52,6 +52,7 @@ struct Attempt {
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
   std::int64_t first_step = 0;
+  std::int64_t first_step_ns = 0;
 
   bool RestartsFromScratch() const { return stepped && first_step <= 1 && !restored; }
 
@@ -67,6 +68,7 @@ struct Attempt {
     if (record.type == RecordType::kStepStart && !stepped) {
       stepped = true;
       first_step = record.a;
+      first_step_ns = time_ns;
     }
     end = EndOf(record);
     end_ns = time_ns;
@@ -224,7 +226,9 @@ class CutFinder {
     std::size_t clean = kNobody;  // the last attempt with a step, if it ended cleanly
     for (std::size_t k = 0; k < attempts.size(); ++k) {
       if (!attempts[k].stepped) continue;
-      if (clean != kNobody && attempts[k].RestartsFromScratch()) {
+      // An attempt that worked before the clean end ran beside it: that is no new run.
+      const bool after = clean != kNobody && attempts[k].first_step_ns >= attempts[clean].end_ns;
+      if (after && attempts[k].RestartsFromScratch()) {
         CutKeyed(by_index, clean + 1, attempts[clean + 1].start_ns, attempts[clean].end_ns);
       }
       clean = attempts[k].end == End::kClean ? k : kNobody;

@@ -1,0 +1,191 @@
+"""Reading foreign data in."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import EXAMPLES, ROOT, Headway
+
+
+def events(*lines: dict[str, object]) -> str:
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def simple_run(start: int = 0) -> str:
+    return events(
+        {"ts": start, "type": "job_start"},
+        {"ts": start + 1, "type": "step_start", "step": 0},
+        {"ts": start + 2, "type": "step_start", "step": 1},
+        {"ts": start + 3, "type": "job_end"},
+    )
+
+
+def test_importing_again_changes_nothing(headway: Headway) -> None:
+    first = headway("import", EXAMPLES / "B.jsonl", "--run", "r")
+    assert first.stdout.startswith("imported run r: 17 records in 1 journal")
+    before = {path: path.read_bytes() for path in headway.files()}
+    again = headway("import", EXAMPLES / "B.jsonl", "--run", "r")
+    assert again.stdout.startswith("unchanged: run r is there already")
+    assert {path: path.read_bytes() for path in headway.files()} == before
+    assert headway.json("import", EXAMPLES / "B.jsonl", "--run", "r")["runs"][0]["unchanged"]
+    # Under another name, or in another project, it is another run.
+    headway("import", EXAMPLES / "B.jsonl", "--run", "q")
+    headway("import", EXAMPLES / "B.jsonl", "--run", "r", "--project", "p")
+    assert len(headway.files()) == 3
+
+
+def test_other_data_from_the_same_time_is_not_mixed_in(headway: Headway, tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text(simple_run())
+    headway("import", path, "--run", "r")
+    path.write_text(simple_run() + events({"ts": 4, "type": "exit", "status": 0}))
+    refused = headway("import", path, "--run", "r", code=1)
+    assert "--replace" in refused.stderr
+    headway("import", path, "--run", "r", "--replace")
+    assert len(headway.json("runs", "list")) == 1
+    assert headway.json("goodput", "r")["attempts"][0]["exit_status"] == 0
+
+
+def test_several_runs_in_one_file(headway: Headway, tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text(simple_run(0) + simple_run(100))
+    text = headway("import", path, "--run", "r").stdout
+    assert "several runs of one name" in text
+    runs = headway.json("runs", "list")
+    assert [run["run"] for run in runs] == ["r", "r@19700101T000000Z"]
+    assert [headway.json("goodput", run["run"])["start"] for run in runs] == [
+        "1970-01-01T00:01:40.000000000Z", "1970-01-01T00:00:00.000000000Z",
+    ]  # fmt: skip
+    for run in runs:
+        notes = headway.json("goodput", run["run"])["notes"]
+        assert "run_name_reused" in [note["code"] for note in notes]
+    assert headway("import", path, "--run", "r").stdout.count("unchanged") == 2
+
+
+def test_several_files_tell_of_one_job(headway: Headway, tmp_path: Path) -> None:
+    lines = (EXAMPLES / "B.jsonl").read_text().splitlines(keepends=True)
+    first, second = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
+    first.write_text("".join(lines[:9]).rstrip("\n"))
+    second.write_text("".join(lines[9:]))
+    headway("import", first, second, "--run", "r")
+    headway("import", EXAMPLES / "B.jsonl", "--run", "whole")
+    parts = headway.json("goodput", "r")
+    assert {**parts, "run": "whole"} == headway.json("goodput", "whole")
+
+
+def test_standard_input_and_pipes(headway: Headway) -> None:
+    headway("import", "-", "--run", "r", input=simple_run())
+    read_end, write_end = os.pipe()
+    with os.fdopen(write_end, "w") as stream:
+        stream.write(simple_run())
+    headway("import", f"/dev/fd/{read_end}", "--run", "q", pass_fds=[read_end])
+    os.close(read_end)
+    assert headway.json("goodput", "r")["elapsed_ns"] == 3_000_000_000
+
+
+def test_problems_name_file_and_line(headway: Headway, tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
+    good.write_text(simple_run())
+    bad.write_text('{"ts": 5, "type": "heartbeat"}\nnonsense\n{"ts": 6, "type": "invented"}\n')
+    result = headway("import", good, bad, "--run", "r")
+    assert f"{bad}:2 (byte 31)" in result.stderr and f"{bad}:3" in result.stderr
+    answer = headway.json("import", good, bad, "--run", "r")
+    assert answer["problems_total"] == 2
+    assert [(p["line"], p["code"]) for p in answer["problems"]] == [
+        (2, "bad_line"), (3, "unknown_type"),
+    ]  # fmt: skip
+    strict = headway("import", good, bad, "--run", "s", "--strict", code=3)
+    assert f"{bad}:2 (byte 31)" in strict.stderr
+    assert [run["run"] for run in headway.json("runs", "list")] == ["r"]
+
+
+def test_many_problems_are_counted(headway: Headway) -> None:
+    text = simple_run() + "x\n" * 5000
+    result = headway("import", "-", "--run", "r", input=text)
+    assert result.stderr.count("\n") == 11 and "4,990 more" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [(b"", 3), (b"\n\n", 3), (b"not json\n", 3), (os.urandom(4096), 3), (b"\x89HWJ\r\n\x1a\n", 3)],
+)
+def test_files_without_events(headway: Headway, tmp_path: Path, content: bytes, code: int) -> None:
+    path = tmp_path / "input"
+    path.write_bytes(content)
+    assert str(path) in headway("import", path, "--run", "r", code=code).stderr
+    assert not headway.files()
+
+
+def test_calls_that_cannot_work(headway: Headway, tmp_path: Path) -> None:
+    assert "--run" in headway("import", EXAMPLES / "B.jsonl", code=2).stderr
+    assert "No such file" in headway("import", tmp_path / "none", "--run", "r", code=1).stderr
+    assert "directory" in headway("import", tmp_path, "--run", "r", code=2).stderr
+    headway("import", EXAMPLES / "B.jsonl", "--run", "r", "--as", "tensorboard", code=2)
+    headway("import", EXAMPLES / "B.jsonl", "--run", "r", "--as", "hwj", code=3)
+
+
+def test_journals_are_copied_once_and_grow(headway: Headway, tmp_path: Path) -> None:
+    other = tmp_path / "node"
+    headway("import", EXAMPLES / "B.jsonl", "--run", "r", "--dir", other)
+    (journal,) = (path for path in other.rglob("*.hwj"))
+    shorter = tmp_path / "shorter.hwj"
+    shorter.write_bytes(journal.read_bytes()[: 4096 + 32 * 5])
+    first = headway.json("import", shorter)["runs"][0]
+    assert first["run"] == "r" and first["records"] == 5
+    assert not headway.json("import", journal)["runs"][0]["unchanged"]
+    assert headway.json("import", journal)["runs"][0]["unchanged"]
+    assert headway.json("import", shorter)["runs"][0]["unchanged"]
+    assert len(headway.files()) == 1
+    assert headway.json("goodput", "r") == headway.json("goodput", "r", "--dir", str(other))
+    headway("import", journal, "--run", "renamed", "--project", "p")
+    renamed = headway.json("goodput", "renamed", "--project", "p")
+    assert renamed["elapsed_ns"] == 160_000_000_000
+    with journal.open("rb") as stream:
+        headway("import", "-", "--project", "q", stdin=stream)
+    assert headway.json("runs", "list", "--project", "q")[0]["run"] == "r"
+
+
+def test_a_damaged_journal(headway: Headway, tmp_path: Path) -> None:
+    headway("import", EXAMPLES / "B.jsonl", "--run", "r", "--dir", tmp_path / "node")
+    (journal,) = (tmp_path / "node").rglob("*.hwj")
+    data = bytearray(journal.read_bytes())
+    data[4096 + 32 * 3 + 9] ^= 1
+    journal.write_bytes(data)
+    assert "byte 4192" in headway("import", journal, "--strict", code=3).stderr
+    assert not headway.files()
+    assert "byte 4192" in headway("import", journal).stderr
+    notes = headway.json("goodput", "r")["notes"]
+    assert "journal_damage" in [note["code"] for note in notes]
+
+
+def test_the_oldest_journal_is_still_readable(headway: Headway) -> None:
+    run = headway.json("import", ROOT / "tests/golden/journal_v1.hwj", "--run", "g")["runs"][0]
+    assert run["records"] > 0
+    headway("goodput", "g", "--project", run["project"])
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system with hardly any space."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode != 0:
+        pytest.skip("making a small file system takes root")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk(headway: Headway, small_disk: Path) -> None:
+    steps = [{"ts": n, "type": "step_start", "step": n} for n in range(50_000)]
+    result = headway("import", "-", "--run", "r", "--dir", small_disk, code=4, input=events(*steps))
+    assert "no space" in result.stderr.lower() and str(small_disk) in result.stderr
+    assert not [path for path in small_disk.rglob("*") if path.is_file()]
+    # Less fits.
+    headway("import", "-", "--run", "r", "--dir", small_disk, input=simple_run())
+    assert headway.json("goodput", "r", "--dir", str(small_disk))["elapsed_ns"] == 3_000_000_000

@@ -1,0 +1,120 @@
+"""Lists of runs, and deleting them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from conftest import EXAMPLES, Headway, wait_until
+
+
+@pytest.fixture
+def three(headway: Headway) -> Headway:
+    for name in ("A", "B", "H"):
+        headway("import", EXAMPLES / f"{name}.jsonl", "--run", name.lower())
+    return headway
+
+
+def test_list(three: Headway) -> None:
+    runs = {run["run"]: run for run in three.json("runs", "list")}
+    assert set(runs) == {"a", "b", "h"}
+    assert runs["b"]["state"] == "completed" and runs["b"]["attempts"] == 2
+    assert runs["b"]["goodput"] == 0.375 and runs["b"]["last_step"] == 5
+    assert runs["h"]["state"] == "running" and not runs["h"]["live"]
+    assert [run["run"] for run in three.json("runs", "list", "--state", "running")] == ["h"]
+    assert len(three.json("runs", "list", "--limit", "2")) == 2
+    text = three("runs", "list").stdout
+    assert "37.50 %" in text
+    assert "older ones" in three("runs", "list", "--limit", "1").stdout
+    assert three("runs", "list", "--project", "other").stdout.startswith("no runs")
+
+
+def test_show(three: Headway) -> None:
+    shown = three.json("runs", "show", "b")
+    assert len(shown["journals"]) == 1 and shown["journals"][0]["origin"] == "import"
+    uid = shown["uid"]
+    assert three.json("runs", "show", uid)["name"] == "b"
+    assert uid in three("runs", "show", "b").stdout
+
+
+def test_delete_asks_and_tells(three: Headway) -> None:
+    refused = three("runs", "delete", "b", code=2, stdin=None, input="")
+    assert "--yes" in refused.stderr
+    answer = three("runs", "delete", "b", "--yes")
+    assert answer.stdout.startswith("deleted run b: 1 journal, ")
+    assert {run["run"] for run in three.json("runs", "list")} == {"a", "h"}
+    assert not (three.data / "journals/default/b").exists()
+    three("runs", "delete", "b", "--yes", code=1)
+    gone = three.json("runs", "delete", "a", "--yes")["deleted"]
+    assert [run["run"] for run in gone] == ["a"] and gone[0]["bytes"] > 0
+
+
+def test_delete_on_a_terminal(three: Headway) -> None:
+    import pty
+    import subprocess
+
+    for answer, code in (("n\n", 1), ("\n", 1), ("y\n", 0)):
+        master, slave = pty.openpty()
+        child = subprocess.Popen(
+            [three.program, "runs", "delete", "b"], env=three.environment, stdin=slave,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        assert child.stderr is not None
+        question = os.read(child.stderr.fileno(), 4096)
+        assert b"delete run b" in question
+        os.write(master, answer.encode())
+        assert child.wait(60) == code
+        child.stderr.close()
+        os.close(master)
+        os.close(slave)
+
+
+def test_a_live_run_stays(headway: Headway) -> None:
+    child = headway.start("run", "--run", "alive", "--", "sleep", "600")
+    try:
+        wait_until(headway.files, "a journal of the supervisor")
+        assert headway.json("runs", "list")[0]["live"]
+        assert "alive" in headway("runs", "delete", "alive", "--yes", code=1).stderr
+        pruned = headway.json("runs", "prune", "--older-than", "0s")
+        assert pruned["deleted"] == [] and pruned["kept"] == 1
+        assert headway.json("goodput", "alive")["state"] == "running"
+    finally:
+        child.terminate()
+        assert child.wait(60) == 128 + 15
+        child.communicate()
+    headway("runs", "delete", "alive", "--yes")
+    assert not headway.files()
+
+
+def test_prune(three: Headway) -> None:
+    assert "--older-than" in three("runs", "prune", code=2).stderr
+    dry = three("runs", "prune", "--older-than", "30d", "--dry-run").stdout
+    assert "would delete b: 1 journal" in dry and "would delete 3 runs" in dry
+    assert len(three.files()) == 3
+    three("run", "--run", "young", "--", "true")
+    done = three.json("runs", "prune", "--older-than", "30d")
+    assert {run["run"] for run in done["deleted"]} == {"a", "b", "h"}
+    assert done["kept"] == 1 and done["bytes"] > 0
+    assert [run["run"] for run in three.json("runs", "list")] == ["young"]
+
+
+def test_links_are_not_followed(three: Headway, tmp_path: Path) -> None:
+    # A run directory that is a link leads out of the data directory.
+    outside = tmp_path / "outside"
+    inside = three.data / "journals/default/b"
+    inside.rename(outside)
+    inside.symlink_to(outside)
+    three("runs", "delete", "b", "--yes", code=None)
+    three("runs", "prune", "--older-than", "1d")
+    assert list(outside.glob("*.hwj")), "what lies outside stays"
+    # A journal that is a link is no journal.
+    keep = tmp_path / "keep.hwj"
+    (journal,) = outside.glob("*.hwj")
+    journal.rename(keep)
+    inside.unlink()
+    inside.mkdir()
+    (inside / journal.name).symlink_to(keep)
+    assert "symbolic link" in three("runs", "list").stderr
+    three("runs", "prune", "--older-than", "0s")
+    assert keep.exists()

@@ -1,0 +1,284 @@
+"""`headway run`: exit codes, restarts, signals, standard error, and what is on record then."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from conftest import Headway, wait_until
+
+QUICK = ("--backoff", "1ms")
+
+
+def shell(script: str) -> tuple[str, ...]:
+    return ("--", "bash", "-c", script)
+
+
+def python(tmp_path: Path, text: str) -> tuple[str, ...]:
+    """A program that records."""
+    path = tmp_path / "train.py"
+    path.write_text("import os, signal, sys, time\nimport headway\n" + textwrap.dedent(text))
+    return ("--", sys.executable, str(path))
+
+
+def attempts_of(headway: Headway, run: str) -> list[tuple[str, int | None, int | None]]:
+    report = headway.json("goodput", run)
+    return [(a["end_kind"], a["exit_status"], a["signal"]) for a in report["attempts"]]
+
+
+def test_output_and_exit_codes_pass_through(headway: Headway) -> None:
+    result = headway("run", "--run", "r", *shell("cat; echo err >&2"), input="in\n")
+    assert (result.stdout, result.stderr) == ("in\n", "err\n")
+    assert headway("run", *shell("exit 3"), code=3).stderr == ""
+    headway("run", *shell("kill -KILL $$"), code=128 + 9)
+    headway("run", *shell("kill -SEGV $$"), code=128 + 11)
+    assert "no-such-command" in headway("run", "--", "no-such-command", code=127).stderr
+    headway("run", "--", "/etc/passwd", code=126)
+    headway("run", "--", "true", "--run", "x", code=0)
+
+
+def test_a_child_that_records_nothing_is_an_attempt(headway: Headway) -> None:
+    headway("run", "--run", "r", "--restarts", "1", *QUICK, *shell("exit 7"), code=7)
+    assert attempts_of(headway, "r") == [("exit", 7, None), ("exit", 7, None)]
+    report = headway.json("goodput", "r")
+    assert report["state"] == "failed" and len(report["disruptions"]) == 2
+    headway("run", "--run", "s", *shell("kill -KILL $$"), code=137)
+    assert attempts_of(headway, "s") == [("exit", None, 9)]
+    headway("run", "--run", "c", "--", "true")
+    assert headway.json("goodput", "c")["state"] == "completed"
+
+
+def test_what_cannot_be_run_leaves_nothing(headway: Headway) -> None:
+    headway("run", "--run", "r", "--", "no-such-command", code=127)
+    assert not headway.files()
+
+
+def test_restarts_until_it_ends_well(headway: Headway, tmp_path: Path) -> None:
+    count = tmp_path / "count"
+    script = f'echo x >> {count}; test $(wc -l < {count}) -ge 3 || exit 1'
+    result = headway("run", "--run", "r", "--restarts", "5", *QUICK, *shell(script))
+    assert count.read_text() == "x\n" * 3
+    assert "(4 restarts left)" in result.stderr
+    assert [status for _, status, _ in attempts_of(headway, "r")] == [1, 1, 0]
+    # Never after a clean end.
+    headway("run", "--run", "q", "--restarts", "5", *shell(f"echo y >> {count}"))
+    assert count.read_text().count("y") == 1
+
+
+def test_records_and_supervisor_meet(headway: Headway, tmp_path: Path) -> None:
+    command = python(tmp_path, """
+        run = headway.init(project="ignored", run="ignored")
+        attempt = int(os.environ["HEADWAY_ATTEMPT"])
+        for step in range(3 * attempt, 3 * attempt + 5):
+            run.step(step)
+        if attempt < 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        run.finish()
+    """)  # fmt: skip
+    headway("run", "--run", "r", "--project", "p", "--restarts", "5", *QUICK, *command)
+    report = headway.json("goodput", "r", "--project", "p")
+    assert report["state"] == "completed"
+    assert [(a["first_step"], a["last_step"], a["signal"]) for a in report["attempts"]] == [
+        (0, 4, 9), (3, 7, 9), (6, 10, None),
+    ]  # fmt: skip
+    assert [(d["step_reached"], d["resumed_from"]) for d in report["disruptions"]] == [
+        (4, 3), (7, 6),
+    ]  # fmt: skip
+    assert report["notes"] == []
+
+
+def test_the_environment_of_the_child(headway: Headway, tmp_path: Path) -> None:
+    script = "env | grep ^HEADWAY_ | sort; pwd"
+    text = headway("run", "--run", "r", *shell(script), cwd=tmp_path,
+                   env={"HEADWAY_DIR": "relative"}).stdout  # fmt: skip
+    found = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+    assert found["HEADWAY_DIR"] == str(tmp_path / "relative")
+    assert found["HEADWAY_RUN"] == "r" and found["HEADWAY_ATTEMPT"] == "0"
+    assert len(found["HEADWAY_RUN_UID"]) == 32 and found["HEADWAY_ATTEMPT_KEY"].endswith("#0")
+    # Supervisors of one job use one key.
+    slurm = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_RESTART_COUNT": "2"}
+    keys = {
+        headway("run", "--run", "j", *shell("echo $HEADWAY_ATTEMPT_KEY $HEADWAY_ATTEMPT "
+                "$HEADWAY_RUN_UID"), env={**slurm, "SLURM_PROCID": str(rank)}).stdout
+        for rank in range(2)
+    }  # fmt: skip
+    assert len(keys) == 1 and " 2 " in keys.pop()
+
+
+def test_a_crash_loop_is_named(headway: Headway, tmp_path: Path) -> None:
+    command = python(tmp_path, """
+        run = headway.init()
+        run.step(0); run.step(1)
+        sys.exit(1)
+    """)  # fmt: skip
+    result = headway("run", "--run", "r", "--restarts", "3", *QUICK, *command, code=1)
+    assert result.stderr.count("crash loop: 3 restarts in a row without a new step") == 1
+    assert "the last one is 1" in result.stderr
+    assert "crash loop" in headway("goodput", "r").stdout
+
+
+def test_standard_error_is_kept_and_masked(headway: Headway) -> None:
+    secret = "hf_" + "a" * 34
+    result = headway("run", "--run", "r", "--mask", "id [0-9]+",
+                     *shell(f"echo 'token={secret} id 42' >&2; exit 1"), code=1)  # fmt: skip
+    assert secret in result.stderr, "what people see is untouched"
+    (tail,) = headway.json("runs", "show", "r")["stderr_tails"]
+    assert tail["text"] == "token=[masked] [masked]\n"
+    assert "token=[masked]" in headway("runs", "show", "r").stdout
+    for path in headway.files():
+        assert secret.encode() not in path.read_bytes()
+    headway("run", "--run", "q", "--no-stderr-tail", *shell("echo x >&2; exit 1"), code=1)
+    assert headway.json("runs", "show", "q")["stderr_tails"] == []
+    assert "--mask" in headway("run", "--mask", "(", "--", "true", code=2).stderr
+
+
+def test_the_last_64_kib_are_kept(headway: Headway) -> None:
+    script = "for i in $(seq 40000); do echo line $i; done >&2; printf 'no line end' >&2"
+    result = headway("run", "--run", "r", *shell(script))
+    assert result.stderr.count("\n") == 40000, "nothing is lost on the way"
+    (tail,) = headway.json("runs", "show", "r")["stderr_tails"]
+    assert len(tail["text"].encode()) == 65536
+    assert tail["text"].endswith("line 40000\nno line end")
+    # A secret that the beginning of the tail would cut in two is not kept in part.
+    for filler in range(65536 - 40, 65536, 7):
+        script = f"echo token={'s' * 40} >&2; head -c {filler} /dev/zero | tr '\\0' x >&2"
+        headway("run", "--run", "cut", *shell(script))
+        assert "sss" not in headway.json("runs", "show", "cut")["stderr_tails"][-1]["text"]
+
+
+def test_binary_output_is_untouched(headway: Headway) -> None:
+    data = os.urandom(300_000)
+    result = subprocess.run(
+        [headway.program, "run", "--run", "r", *shell("tee /dev/stderr")], input=data,
+        env=headway.environment, capture_output=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert result.stdout == data and result.stderr == data
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signals_to_stop_are_passed_on(headway: Headway, number: signal.Signals) -> None:
+    script = "echo ready; exec sleep 600"
+    child = headway.start("run", "--run", "r", "--restarts", "3", *QUICK, *shell(script))
+    assert child.stdout is not None and child.stdout.readline() == "ready\n"
+    child.send_signal(number)
+    assert child.wait(60) == 128 + number
+    assert child.communicate()[1] == "", "it was told to stop: nothing is restarted"
+    assert attempts_of(headway, "r") == [("exit", None, int(number))]
+
+
+def test_a_child_may_end_well_when_told_to_stop(headway: Headway) -> None:
+    script = "trap 'echo saved; exit 0' TERM; echo ready; while :; do sleep 0.01; done"
+    child = headway.start("run", "--run", "r", *shell(script))
+    assert child.stdout is not None and child.stdout.readline() == "ready\n"
+    child.terminate()
+    assert child.wait(60) == 0
+    assert child.communicate()[0] == "saved\n"
+    report = headway.json("goodput", "r")
+    assert len(report["disruptions"]) == 1, "it was interrupted all the same"
+
+
+def test_what_does_not_stop_is_killed(headway: Headway) -> None:
+    script = "trap '' TERM; echo ready; while :; do sleep 0.01; done"
+    child = headway.start("run", "--run", "r", "--grace", "50ms", *shell(script))
+    assert child.stdout is not None and child.stdout.readline() == "ready\n"
+    child.terminate()
+    assert child.wait(60) == 128 + 9
+    assert "killing it" in child.communicate()[1]
+
+
+def test_other_signals_reach_the_child(headway: Headway) -> None:
+    script = "trap 'echo usr1; exit 5' USR1; echo ready; while :; do sleep 0.01; done"
+    child = headway.start("run", "--run", "r", *shell(script))
+    assert child.stdout is not None and child.stdout.readline() == "ready\n"
+    child.send_signal(signal.SIGUSR1)
+    assert child.wait(60) == 5
+    assert child.communicate()[0] == "usr1\n"
+
+
+def test_told_to_stop_while_it_waits(headway: Headway) -> None:
+    child = headway.start("run", "--run", "r", "--restarts", "3", "--backoff", "600s",
+                          *shell("exit 4"))  # fmt: skip
+    assert child.stderr is not None and "starting it again" in child.stderr.readline()
+    assert headway.json("goodput", "r")["state"] == "restarting"
+    child.terminate()
+    assert child.wait(60) == 4
+    child.communicate()
+    assert headway.json("goodput", "r")["state"] == "failed"
+
+
+def test_what_a_crash_leaves_running_is_ended(headway: Headway, tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    script = f"sleep 600 & echo $! >> {pids}; exit 1"
+    headway("run", "--run", "r", "--restarts", "1", *QUICK, *shell(script), code=1)
+    for pid in map(int, pids.read_text().split()):
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+    # After a clean end it is wanted.
+    script = "exec >/dev/null 2>&1; sleep 600 & echo $! > " + str(pids)
+    headway("run", "--run", "c", *shell(script))
+    os.kill(int(pids.read_text()), signal.SIGKILL)
+
+
+def test_the_child_outlives_a_killed_supervisor(headway: Headway, tmp_path: Path) -> None:
+    go, done = tmp_path / "go", tmp_path / "done"
+    script = (f"echo $$; until test -e {go}; do sleep 0.01; done; "
+              f"for i in $(seq 20000); do echo line $i >&2; done; echo end > {done}")  # fmt: skip
+    log = (tmp_path / "stderr").open("w")
+    child = headway.start("run", "--run", "r", *shell(script), stderr=log)
+    assert child.stdout is not None
+    pid = int(child.stdout.readline())
+    child.kill()
+    child.wait(60)
+    os.kill(pid, 0)
+    go.touch()
+    wait_until(done.exists, "the child comes to its end, with much to say on standard error")
+    wait_until(lambda: (tmp_path / "stderr").read_text().endswith("line 20000\n"), "its last line")
+    child.communicate()
+
+
+def test_heartbeats_show_that_it_lives(headway: Headway) -> None:
+    child = headway.start("run", "--run", "r", "--", "sleep", "600")
+    wait_until(
+        lambda: headway.files()
+        and '"type":"heartbeat"' in headway("export", "r", "--as", "jsonl").stdout,
+        "a heartbeat",
+    )
+    assert headway.json("runs", "list")[0]["live"]
+    child.terminate()
+    assert child.wait(60) == 128 + 15
+    child.communicate()
+
+
+def test_a_terminal_is_the_childs(headway: Headway) -> None:
+    """Ctrl-C on a terminal reaches the child, and means that nothing is to be restarted."""
+    import pty
+
+    pid, master = pty.fork()
+    if pid == 0:
+        os.execve(
+            headway.program,
+            ["headway", "run", "--run", "r", "--restarts", "3", *QUICK,
+             *shell("test -t 0 && read line && echo got $line && exec sleep 600")],
+            headway.environment,
+        )  # fmt: skip
+    os.write(master, b"hello\n")
+    seen = b""
+    while b"got hello" not in seen:
+        seen += os.read(master, 4096)
+    os.write(master, b"\x03")
+    _, status = os.waitpid(pid, 0)
+    os.close(master)
+    assert os.waitstatus_to_exitcode(status) == 128 + signal.SIGINT
+    assert attempts_of(headway, "r") == [("exit", None, int(signal.SIGINT))]
+
+
+def test_training_goes_on_without_a_data_directory(headway: Headway, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = headway("run", "--dir", tmp_path / "file", *shell("echo trained; exit 6"), code=6)
+    assert result.stdout == "trained\n"
+    assert "records nothing" in result.stderr
