@@ -67,7 +67,7 @@ check-full: check tidy sanitize fuzz ## Everything, with the heavy tests and a s
 
 .PHONY: bench
 bench: build ## Run the benchmarks
-	@tools/run_each build/bench/*_bench
+	@bench/run
 
 .PHONY: fuzz
 fuzz: setup ## Run each fuzzer for FUZZ_SECONDS (20)

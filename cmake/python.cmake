@@ -35,7 +35,8 @@ if(native_sources)
     endif()
   endforeach()
   target_link_options(headway_native PRIVATE
-    -Wl,--version-script=${exports} -Wl,--exclude-libs,ALL)
+    -Wl,--version-script=${exports} -Wl,--exclude-libs,ALL
+    -Wl,-z,nodelete)  # its exit and signal hooks outlive dlclose()
   if(HEADWAY_TESTS)
     headway_script_test(native_exports LABEL unit COMMAND
       ${PROJECT_SOURCE_DIR}/tools/check_exports PyInit__native $<TARGET_FILE:headway_native>)

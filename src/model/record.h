@@ -35,7 +35,8 @@ enum class RecordType : std::uint8_t {
   kMetric = 18,          ///< name, a: step or kNoStep, b: bits of an IEEE 754 double
   kConfig = 19,          ///< payload: JSON object; name: class ("software", "system", "user")
   kStderrTail = 20,      ///< payload: text
-  kDropped = 21,         ///< a: how many records could not be kept before this one
+  kDropped = 21,         ///< a: how many records could not be kept before this one; b: time of the
+                         ///< first of them, or kNoTime
 };
 
 /// Values are part of the journal format: never renumber, never reuse.

@@ -154,6 +154,7 @@ void NoteFindings(const Source& source, std::uint64_t dropped_recorded, Loaded* 
     record.seq = seq++;
     record.time_ns = summary.last_drop_ns;
     record.a = static_cast<std::int64_t>(summary.dropped - dropped_recorded);
+    record.b = summary.first_drop_ns;
     loaded->ledger.Add(record);
   }
   const Status damage = summary.Check(source.reader().path());
