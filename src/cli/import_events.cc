@@ -177,6 +177,10 @@ Result<std::vector<ImportedRun>> WriteRuns(const EventText& events,
       header.attempt_key = from.attempt_key;
       header.attempt_index = from.attempt_index;
       header.host = from.host;
+      header.pid = from.pid;
+      header.import_supervisor = from.supervisor;
+      header.import_monotonic = from.monotonic;
+      header.import_dead = w < runs[r].liveness.size() && runs[r].liveness[w] == Liveness::kDead;
       header.writer_name = from.name;
       header.project = target.project;
       header.run = target.run;

@@ -40,6 +40,9 @@ constexpr std::size_t kStringsAt = 256;
 constexpr std::uint16_t kFlagLocked = 1;
 constexpr std::uint16_t kFlagEventFile = 2;
 constexpr std::uint16_t kFlagMapped = 4;
+constexpr std::uint16_t kFlagImportSupervisor = 8;
+constexpr std::uint16_t kFlagImportMonotonic = 16;
+constexpr std::uint16_t kFlagImportDead = 32;
 
 constexpr std::size_t kDestinationBytes = 1024;
 
@@ -89,9 +92,11 @@ std::array<std::byte, kHeaderBytes> EncodeHeader(const Header& header) {
   Put(data, kHeaderSizeAt, static_cast<std::uint32_t>(kHeaderBytes));
   Put(data, kRecordSizeAt, static_cast<std::uint32_t>(kSlotBytes));
   Put(data, kOriginAt, static_cast<std::uint8_t>(header.origin));
-  const auto flags = static_cast<std::uint16_t>((header.locked ? kFlagLocked : 0) |
-                                                (header.event_file ? kFlagEventFile : 0) |
-                                                (header.mapped ? kFlagMapped : 0));
+  const auto flags = static_cast<std::uint16_t>(
+      (header.locked ? kFlagLocked : 0) | (header.event_file ? kFlagEventFile : 0) |
+      (header.mapped ? kFlagMapped : 0) | (header.import_supervisor ? kFlagImportSupervisor : 0) |
+      (header.import_monotonic ? kFlagImportMonotonic : 0) |
+      (header.import_dead ? kFlagImportDead : 0));
   Put(data, kFlagsAt, flags);
   Put(data, kUidAt, header.uid.bytes);
   Put(data, kRunUidAt, header.run_uid.bytes);
@@ -159,6 +164,9 @@ Result<Header> DecodeHeader(const std::byte* data, std::size_t size, std::string
   header.locked = (flags & kFlagLocked) != 0;
   header.event_file = (flags & kFlagEventFile) != 0;
   header.mapped = (flags & kFlagMapped) != 0;
+  header.import_supervisor = (flags & kFlagImportSupervisor) != 0;
+  header.import_monotonic = (flags & kFlagImportMonotonic) != 0;
+  header.import_dead = (flags & kFlagImportDead) != 0;
   header.uid.bytes = Get<std::array<std::uint8_t, 16>>(data, kUidAt);
   header.run_uid.bytes = Get<std::array<std::uint8_t, 16>>(data, kRunUidAt);
   header.anchor.wall.ns = Get<std::int64_t>(data, kAnchorWallAt);
@@ -211,8 +219,8 @@ Writer ToModelWriter(const Header& header) {
   writer.attempt_key = header.attempt_key;
   writer.attempt_index = header.attempt_index;
   writer.event_file = header.event_file;
-  writer.supervisor = header.origin == Origin::kSupervisor;
-  writer.monotonic = header.origin != Origin::kImport;
+  writer.supervisor = header.origin == Origin::kSupervisor || header.import_supervisor;
+  writer.monotonic = header.origin != Origin::kImport || header.import_monotonic;
   writer.host = header.host;
   writer.pid = header.pid;
   return writer;

@@ -52,6 +52,10 @@ struct Header {
   bool locked = false;      ///< the writer holds a lock on byte 0 for as long as it lives
   bool event_file = false;  ///< made from an event file: attempts may be implicit
   bool mapped = false;      ///< written through a mapping (else through write calls)
+  // What an import was told about a writer that it did not see itself.
+  bool import_supervisor = false;  ///< it was a supervisor
+  bool import_monotonic = false;   ///< its times came from one monotonic clock
+  bool import_dead = false;        ///< its process was dead
   ClockAnchor anchor;       ///< wall time and monotonic time of one instant; import: both 0
   std::int64_t rank = -1;
   std::int64_t local_rank = -1;

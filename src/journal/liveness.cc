@@ -107,7 +107,10 @@ ProcessFacts ReadProcessFacts() {
 }
 
 Liveness ProbeLiveness(int fd, const Header& header) {
-  if (header.origin == Origin::kImport || header.boot_id.IsNil()) return Liveness::kUnknown;
+  if (header.origin == Origin::kImport) {
+    return header.import_dead ? Liveness::kDead : Liveness::kUnknown;
+  }
+  if (header.boot_id.IsNil()) return Liveness::kUnknown;
   const BootId boot_id = ReadBootId();
   if (boot_id.IsNil()) return Liveness::kUnknown;
   if (boot_id != header.boot_id) {

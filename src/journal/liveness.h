@@ -24,7 +24,8 @@ struct ProcessFacts {
 ProcessFacts ReadProcessFacts();
 
 /// Answers for the open journal `fd` with `header`:
-/// * another machine, or an import: kUnknown;
+/// * an import: kDead when it was told so, else kUnknown;
+/// * another machine: kUnknown;
 /// * this machine, booted since: kDead;
 /// * this boot: kDead when its lock is free or its process is gone, else kAlive. For a copy of the
 /// file the

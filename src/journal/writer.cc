@@ -400,14 +400,16 @@ Result<std::unique_ptr<JournalWriter>> JournalWriter::Create(const std::string& 
   Header& header = writer->header_;
   header = options.header;
   if (header.uid.IsNil()) header.uid = RandomUid<JournalUid>();
-  const ProcessFacts facts = ReadProcessFacts();
-  header.pid = facts.pid;
-  header.tid = facts.tid;
-  header.pid_start = facts.pid_start;
-  header.pid_namespace = facts.pid_namespace;
-  header.boot_id = facts.boot_id;
-  if (header.host.empty()) header.host = facts.host;
-  if (header.origin != Origin::kImport) header.anchor = TakeAnchor(clock);
+  if (header.origin != Origin::kImport) {
+    const ProcessFacts facts = ReadProcessFacts();
+    header.pid = facts.pid;
+    header.tid = facts.tid;
+    header.pid_start = facts.pid_start;
+    header.pid_namespace = facts.pid_namespace;
+    header.boot_id = facts.boot_id;
+    if (header.host.empty()) header.host = facts.host;
+    header.anchor = TakeAnchor(clock);
+  }
   header.mapped =
       options.mode == WriterOptions::Mode::kMapped ||
       (options.mode == WriterOptions::Mode::kAuto && ExaminePlace(directory) == Placement::kMapped);

@@ -33,8 +33,8 @@ namespace headway::journal {
 inline constexpr std::int64_t kNotKept = -1;
 
 struct WriterOptions {
-  /// Facts about the run. `uid` (random), host, pid, boot and file facts and, unless origin is
-  /// kImport, the anchor are filled in by Create.
+  /// Facts about the run. `uid` (random) and file facts are filled in by Create, and so are, unless
+  /// origin is kImport, host, pid, boot facts and the anchor.
   Header header;
   /// Null: the system's. Must outlive the writer.
   const Clock* clock = nullptr;

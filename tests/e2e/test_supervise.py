@@ -282,3 +282,24 @@ def test_training_goes_on_without_a_data_directory(headway: Headway, tmp_path: P
     result = headway("run", "--dir", tmp_path / "file", *shell("echo trained; exit 6"), code=6)
     assert result.stdout == "trained\n"
     assert "records nothing" in result.stderr
+
+
+def test_the_event_file_of_a_run_gives_the_same_report(headway: Headway, tmp_path: Path) -> None:
+    command = python(tmp_path, """
+        run = headway.init()
+        for step in range(4):
+            run.step(step)
+            with run.span("eval"):
+                time.sleep(0.002)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """)  # fmt: skip
+    headway("run", "--run", "r", "--restarts", "1", *QUICK, *command, code=137)
+    lost = tmp_path / "lost.py"
+    lost.write_text("import headway, os\nheadway.init(run='r', resume='must').step(9)\nos._exit(1)")
+    subprocess.run([sys.executable, lost], env=headway.environment, check=False)
+    text = headway("export", "r", "--as", "jsonl").stdout
+    other = str(tmp_path / "other")
+    headway("import", "-", "--run", "r", "--dir", other, input=text)
+    report = headway.json("goodput", "r")
+    assert report["state"] == "interrupted" and len(report["attempts"]) == 3
+    assert headway.json("goodput", "r", "--dir", other) == report

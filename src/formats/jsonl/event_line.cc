@@ -170,6 +170,7 @@ class LineReader {
     out_.pid = Integer(Field::kPid, 0, kMost, 0);
     out_.host = Text(Field::kHost);
     out_.monotonic = Bool(Field::kMonotonic).value_or(false);
+    out_.supervisor = Bool(Field::kSupervisor).value_or(false);
     const std::string_view liveness = Text(Field::kLiveness);
     if (liveness == "alive") out_.liveness = Liveness::kAlive;
     if (liveness == "dead") out_.liveness = Liveness::kDead;

@@ -21,10 +21,11 @@ struct EventLine {
   std::int64_t rank = kNoRank;
   std::string_view writer;       // empty: by rank
   bool about_writer = false;     // a `writer` line: no record
-  std::int64_t world_size = -1;  // of a `writer` line, as the next four
+  std::int64_t world_size = -1;  // of a `writer` line, as the next five
   std::int64_t pid = 0;
   std::string_view host;
   bool monotonic = false;
+  bool supervisor = false;
   Liveness liveness = Liveness::kUnknown;
 };
 

@@ -47,8 +47,9 @@ enum class Field : std::uint8_t {
   kWorldSize,
   kMonotonic,
   kLiveness,
+  kSupervisor,
 };
-inline constexpr std::size_t kFieldCount = static_cast<std::size_t>(Field::kLiveness) + 1;
+inline constexpr std::size_t kFieldCount = static_cast<std::size_t>(Field::kSupervisor) + 1;
 
 /// The field's key in the file, e.g. "ts_ns".
 std::string_view FieldName(Field field);

@@ -294,6 +294,7 @@ class FileReader {
     stream->writer.pid = event.pid;
     stream->writer.host = event.host;
     stream->writer.monotonic = event.monotonic;
+    stream->writer.supervisor = event.supervisor;
     stream->liveness = event.liveness;
   }
 

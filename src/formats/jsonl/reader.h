@@ -27,7 +27,8 @@
 ///   `notice` (`signal`: number or name), `step_soft_end` (`step`), `clock` (`wall_ns`),
 ///   `log` (`name`, `value`, `step`), `note` (`name`, `count`), `config` (`name`), `stderr_tail`,
 ///   `dropped` (`count`); and `writer`, which has no time and is no record: what is known about one
-///   writer (`host`, `pid`, `world_size`, `monotonic`, `liveness`: "alive" or "dead").
+///   writer (`host`, `pid`, `world_size`, `monotonic`, `supervisor`; `liveness`: "alive" or
+///   "dead").
 /// Fields beyond the common ones: `thread` (small ordinal), `begin_seq` (on a span's end: the `seq`
 /// of its begin), `wall_ns` (on a heartbeat). `rank` -1 means that the rank is not known.
 ///

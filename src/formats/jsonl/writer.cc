@@ -184,7 +184,7 @@ class LineWriter {
     const Writer& writer = run_.writers[w];
     const Liveness liveness = run_.liveness.empty() ? Liveness::kUnknown : run_.liveness[w];
     if (!silent && writer.host.empty() && writer.pid == 0 && writer.world_size < 0 &&
-        !writer.monotonic && liveness == Liveness::kUnknown) {
+        !writer.monotonic && !writer.supervisor && liveness == Liveness::kUnknown) {
       return;
     }
     chunk_.append(R"({"type":")").append(kWriterLine).append("\"").append(fields_[w]);
@@ -192,6 +192,7 @@ class LineWriter {
     if (writer.pid != 0) Number("pid", writer.pid);
     if (writer.world_size >= 0) Number("world_size", writer.world_size);
     if (writer.monotonic) chunk_.append(R"(,"monotonic":true)");
+    if (writer.supervisor) chunk_.append(R"(,"supervisor":true)");
     if (liveness == Liveness::kAlive) Text("liveness", "alive");
     if (liveness == Liveness::kDead) Text("liveness", "dead");
     chunk_.append("}\n");
