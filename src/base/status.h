@@ -15,7 +15,8 @@
 
 namespace headway {
 
-/// Numbered as `google.rpc.Code`, so that C++, the C ABI, HTTP, Python and exit codes share a table.
+/// Numbered as `google.rpc.Code`, so that C++, the C ABI, HTTP, Python and exit codes share a
+/// table.
 enum class Code : std::int32_t {
   kOk = 0,
   kCancelled = 1,
@@ -68,8 +69,8 @@ inline Status OkStatus() { return {}; }
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}            // NOLINT(google-explicit-constructor)
-  Result(Status status) : status_(std::move(status)) {}    // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {}          // NOLINT(google-explicit-constructor)
+  Result(Status status) : status_(std::move(status)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return value_.has_value(); }
   const Status& status() const { return status_; }
@@ -95,16 +96,16 @@ namespace internal {
 }  // namespace internal
 
 /// For bugs of ours, never for input: stays on in release builds.
-#define HEADWAY_CHECK(condition)                                              \
-  do {                                                                        \
-    if (!(condition)) [[unlikely]]                                            \
-      ::headway::internal::CheckFailed(__FILE__, __LINE__, #condition);       \
+#define HEADWAY_CHECK(condition)                                        \
+  do {                                                                  \
+    if (!(condition)) [[unlikely]]                                      \
+      ::headway::internal::CheckFailed(__FILE__, __LINE__, #condition); \
   } while (false)
 
-#define HEADWAY_RETURN_IF_ERROR(expression)                                   \
-  do {                                                                        \
+#define HEADWAY_RETURN_IF_ERROR(expression)                                      \
+  do {                                                                           \
     if (::headway::Status headway_status_ = (expression); !headway_status_.ok()) \
-      return headway_status_;                                                 \
+      return headway_status_;                                                    \
   } while (false)
 
 template <typename T>

@@ -56,7 +56,7 @@ struct Header {
   bool import_supervisor = false;  ///< it was a supervisor
   bool import_monotonic = false;   ///< its times came from one monotonic clock
   bool import_dead = false;        ///< its process was dead
-  ClockAnchor anchor;       ///< wall time and monotonic time of one instant; import: both 0
+  ClockAnchor anchor;              ///< wall time and monotonic time of one instant; import: both 0
   std::int64_t rank = -1;
   std::int64_t local_rank = -1;
   std::int64_t world_size = -1;

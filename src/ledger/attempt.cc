@@ -111,9 +111,8 @@ BucketId RunContext::SpanBucket(SpanKind kind, NameId name) {
 }
 
 void Attempt::ForgetRows() {
-  rows_.Truncate(0, [this](const Row& row) {
-    context_->step_work.Remove(Measure(row.slices).work);
-  });
+  rows_.Truncate(0,
+                 [this](const Row& row) { context_->step_work.Remove(Measure(row.slices).work); });
 }
 
 void Attempt::Commit(const Row& row, const RowMeasures& measures) {
@@ -143,7 +142,8 @@ void Attempt::Append(const Record& record, std::int64_t time) {
   Process(record, time);
   log_.Append(record, time);
   version_ = ++context_->versions;
-  if (rewind_to_) [[unlikely]] Rewind(*rewind_to_);
+  if (rewind_to_) [[unlikely]]
+    Rewind(*rewind_to_);
 }
 
 std::size_t Attempt::AppendRun(std::span<const Record> run, std::uint64_t* last_seq,
@@ -161,7 +161,8 @@ std::size_t Attempt::AppendRun(std::span<const Record> run, std::uint64_t* last_
     seq = record.seq;
     time = record.time_ns;
     ++taken;
-    if (state_.any_first_wall == kNoTime) [[unlikely]] state_.any_first_wall = time;
+    if (state_.any_first_wall == kNoTime) [[unlikely]]
+      state_.any_first_wall = time;
     here_ = &log_.end();
     if (lead) {
       ProcessLead(record, time);
@@ -170,7 +171,8 @@ std::size_t Attempt::AppendRun(std::span<const Record> run, std::uint64_t* last_
     }
     if (!state_.ended) state_.life_wall = std::max(state_.life_wall, time);
     log_.Append(record, time);
-    if (rewind_to_) [[unlikely]] Rewind(*rewind_to_);
+    if (rewind_to_) [[unlikely]]
+      Rewind(*rewind_to_);
   }
   *last_seq = seq;
   *last_time = time;
@@ -219,9 +221,8 @@ void Attempt::Rewind(std::uint64_t record) {
   }
   Checkpoint checkpoint = std::move(checkpoints_.back());
   checkpoints_.pop_back();
-  rows_.Truncate(checkpoint.rows, [this](const Row& row) {
-    context_->step_work.Remove(Measure(row.slices).work);
-  });
+  rows_.Truncate(checkpoint.rows,
+                 [this](const Row& row) { context_->step_work.Remove(Measure(row.slices).work); });
   segments_.resize(checkpoint.segments);
   state_ = std::move(checkpoint.state);
   version_ = ++context_->versions;
@@ -301,8 +302,7 @@ void Attempt::ProcessOther(const Record& record, std::int64_t time) {
   const Writer& writer = context_->writers[record.writer];
   if (lead_ != kNoWriter && writer.rank <= 0 && !writer.supervisor &&
       writer.rank == context_->writers[lead_].rank &&
-      std::find(state_.rivals.begin(), state_.rivals.end(), record.writer) ==
-          state_.rivals.end()) {
+      std::find(state_.rivals.begin(), state_.rivals.end(), record.writer) == state_.rivals.end()) {
     state_.rivals.push_back(record.writer);
   }
   switch (record.type) {
@@ -319,9 +319,7 @@ void Attempt::ProcessOther(const Record& record, std::int64_t time) {
       if (!state_.ended) state_.heartbeats += 1;
       CheckClock(record.a, time);
       break;
-    case RecordType::kDropped:
-      state_.notes.Count(Note::kDroppedRecords, record.a);
-      break;
+    case RecordType::kDropped: state_.notes.Count(Note::kDroppedRecords, record.a); break;
     default: break;
   }
 }

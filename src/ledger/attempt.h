@@ -36,8 +36,8 @@ struct RunContext {
   BucketTable buckets;
   std::vector<Writer> writers;
   NetTime net;
-  Histogram step_work;  // work times of all complete steps in the row stores
-  std::uint64_t versions = 0;  // given out so far, see Attempt::version
+  Histogram step_work;              // work times of all complete steps in the row stores
+  std::uint64_t versions = 0;       // given out so far, see Attempt::version
   const Attempt* newest = nullptr;  // the attempt that was opened last
 
   /// The bucket of a custom span, upper-cased as the field writes such names.
@@ -51,7 +51,7 @@ struct RunContext {
 /// What an attempt takes over from the ones before it.
 struct Carry {
   std::optional<std::int64_t> baseline;
-  std::int64_t offset = 0;    // added to recorded step numbers, see step_reset
+  std::int64_t offset = 0;         // added to recorded step numbers, see step_reset
   std::int64_t highest = kNoStep;  // highest step index of the run so far
   friend bool operator==(const Carry&, const Carry&) = default;
 };
@@ -92,11 +92,11 @@ class Attempt {
     std::optional<std::int64_t> exit_signal;
 
     // Where the timeline stands.
-    std::int64_t at = 0;      // net
+    std::int64_t at = 0;         // net
     std::int64_t row_begin = 0;  // net
-    std::uint32_t code = 0;   // of the slice that is running
-    std::uint64_t rows = 0;   // made so far, waiting ones included
-    std::vector<Slice> slices;  // of the row that is running
+    std::uint32_t code = 0;      // of the slice that is running
+    std::uint64_t rows = 0;      // made so far, waiting ones included
+    std::vector<Slice> slices;   // of the row that is running
 
     // The running step and the last one started.
     bool in_step = false;
@@ -105,7 +105,7 @@ class Attempt {
     bool restore_seen = false;  // a record that explains a step number going back
     bool reinit_seen = false;
     std::uint16_t step_thread = 0;
-    int repeats = 0;            // the last number came so many times in a row
+    int repeats = 0;                  // the last number came so many times in a row
     std::uint64_t repeat_record = 0;  // the record of its second time
     std::int64_t last_raw = 0;
     std::int64_t last_index = 0;

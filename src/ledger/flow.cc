@@ -40,9 +40,8 @@ std::vector<TimedRecord> InOrder(std::vector<Record> records, const RunContext& 
     ordered.push_back({record, time});
   }
   // Stable: equal times keep the order of writers, and of a writer's own records.
-  std::stable_sort(ordered.begin(), ordered.end(), [](const TimedRecord& a, const TimedRecord& b) {
-    return a.time < b.time;
-  });
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const TimedRecord& a, const TimedRecord& b) { return a.time < b.time; });
   return ordered;
 }
 
@@ -96,8 +95,7 @@ void Flow::Add(const Record& record) {
 
 std::size_t Flow::AddRun(std::span<const Record> records) {
   if (stream_ || dirty_ || clock_ == nullptr || records.front().writer != last_writer_) return 0;
-  const std::size_t taken =
-      attempts_.back()->AppendRun(records, &clock_->last_seq, &last_time_);
+  const std::size_t taken = attempts_.back()->AppendRun(records, &clock_->last_seq, &last_time_);
   if (taken > 0) clock_->last_time = last_time_;
   return taken;
 }
@@ -246,9 +244,9 @@ void Flow::RouteLead(const TimedRecord& timed) {
     } else if (state.ended) {
       if (step || span) Open(true);
     } else if (span && record.span == SpanKind::kAcceleratorInit && state.any_step) {
-      const bool reinit = std::any_of(
-          state.active.begin(), state.active.end(),
-          [](const auto& active) { return active.kind == SpanKind::kElasticReinit; });
+      const bool reinit =
+          std::any_of(state.active.begin(), state.active.end(),
+                      [](const auto& active) { return active.kind == SpanKind::kElasticReinit; });
       if (!reinit) Open(true);
     } else if (step && GoesBackAfterSilence(record, net, &split)) {
       split_before = true;
@@ -281,8 +279,8 @@ void Flow::RouteOther(const TimedRecord& timed) {
   const Attempt::State& state = attempts_.back()->state();
   if (context_->writers[writer].rank == 0) {
     const bool work = type == RecordType::kStepStart || type == RecordType::kSpanBegin;
-    const bool starts = type == RecordType::kJobStart &&
-                        (state.ended || state.has_job_start || state.any_step);
+    const bool starts =
+        type == RecordType::kJobStart && (state.ended || state.has_job_start || state.any_step);
     if (starts || (work && state.ended)) {
       lead_ = writer;  // another process of rank 0 takes over
       RouteLead(timed);

@@ -16,7 +16,7 @@ namespace headway::ledger {
 struct WriterClock {
   bool any = false;
   std::uint64_t last_seq = 0;
-  std::int64_t last_time = 0;   // as taken
+  std::int64_t last_time = 0;  // as taken
   std::int64_t first_time = 0;
 };
 

@@ -35,8 +35,7 @@ void Histogram::Change(std::int64_t value, std::int64_t sign) {
   const int page = v < (1u << kSubBits) ? 0 : static_cast<int>(std::bit_width(v)) - kSubBits;
   auto& slot = pages_[static_cast<std::size_t>(page)];
   if (slot == nullptr) slot = std::make_unique<Page>();
-  const std::uint64_t sub =
-      page == 0 ? v : (v >> (page - 1)) - (std::uint64_t{1} << kSubBits);
+  const std::uint64_t sub = page == 0 ? v : (v >> (page - 1)) - (std::uint64_t{1} << kSubBits);
   Bucket& bucket = (*slot)[sub];
   bucket.count += sign;
   count_ += sign;

@@ -29,7 +29,7 @@ class Histogram {
   static constexpr int kPages = 64 - kSubBits;
   struct Bucket {
     std::int64_t count = 0;
-    std::uint64_t sum_low = 0;   // sum of the values, 128 bits wide
+    std::uint64_t sum_low = 0;  // sum of the values, 128 bits wide
     std::int64_t sum_high = 0;
     std::int64_t Mean() const;
   };

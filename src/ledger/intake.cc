@@ -262,10 +262,9 @@ void Intake::OrderAttempts() {
   };
   for (auto& [key, flow] : flows_) {
     std::size_t number = 0;
-    const std::int64_t index =
-        flow->writers().empty()
-            ? -1
-            : context_.writers[flow->writers().begin()->first].attempt_index;
+    const std::int64_t index = flow->writers().empty()
+                                   ? -1
+                                   : context_.writers[flow->writers().begin()->first].attempt_index;
     for (const auto& attempt : flow->attempts()) {
       entries.push_back({begin_of(*attempt), index, &key, number++, attempt.get(), flow.get()});
     }
@@ -290,16 +289,18 @@ void Intake::OrderAttempts() {
     ordered_.push_back(attempt);
     if (i + 1 == entries.size()) break;
     const Attempt::State& s = attempt->state();
-    const EndKind kind = !s.ended         ? EndKind::kLost
-                         : s.end_clean    ? EndKind::kClean
-                         : s.end_by_exit  ? EndKind::kExit
-                                          : EndKind::kFailed;
+    const EndKind kind = !s.ended        ? EndKind::kLost
+                         : s.end_clean   ? EndKind::kClean
+                         : s.end_by_exit ? EndKind::kExit
+                                         : EndKind::kFailed;
     const std::int64_t end_wall = s.ended ? s.end_wall : s.life_wall;
     const auto found = kept_.find(attempt);
     if (found != kept_.end() && found->second.version == attempt->version()) {
       kept[attempt] = std::move(found->second);
     } else {
-      kept[attempt] = {attempt->version(), kind, end_wall,
+      kept[attempt] = {attempt->version(),
+                       kind,
+                       end_wall,
                        attempt->Close(kind, s.ended && s.end_clean, end_wall),
                        {}};
     }

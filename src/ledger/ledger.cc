@@ -118,15 +118,13 @@ NameTable* Ledger::names() { return &impl_->intake.context().names; }
 
 void Ledger::Add(const Record& record) { impl_->intake.Add(record); }
 
-void Ledger::Add(std::span<const Record> records) {
-  impl_->intake.Add(records);
-}
+void Ledger::Add(std::span<const Record> records) { impl_->intake.Add(records); }
 
 void Ledger::Add(const RunRecords& run) {
   std::vector<WriterId> writers;
   for (std::size_t i = 0; i < run.writers.size(); ++i) {
-    writers.push_back(AddWriter(
-        run.writers[i], i < run.liveness.size() ? run.liveness[i] : Liveness::kUnknown));
+    writers.push_back(
+        AddWriter(run.writers[i], i < run.liveness.size() ? run.liveness[i] : Liveness::kUnknown));
   }
   std::vector<NameId> names;
   for (std::size_t i = 0; i < run.names.size(); ++i) {

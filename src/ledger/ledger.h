@@ -49,7 +49,8 @@ class Ledger {
   /// A supervisor or orchestrator says that the run will be restarted if it ends.
   void SetSupervised(bool supervised);
   NameId InternName(std::string_view text);
-  /// The table behind InternName, for readers that intern as they read. Lives as long as the ledger.
+  /// The table behind InternName, for readers that intern as they read. Lives as long as the
+  /// ledger.
   NameTable* names();
 
   /// Adds records whose writers and names are this ledger's ids.

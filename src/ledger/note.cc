@@ -11,10 +11,12 @@ struct Row {
 };
 
 constexpr std::array<Row, kNoteCount> kRows = {{
-    {"clock_step", "the system clock was stepped by more than 1 s; durations follow the monotonic "
-                   "clock and are not affected"},
-    {"out_of_order", "records were stamped earlier than the record before them in the same writer "
-                     "and are taken at that one's time"},
+    {"clock_step",
+     "the system clock was stepped by more than 1 s; durations follow the monotonic "
+     "clock and are not affected"},
+    {"out_of_order",
+     "records were stamped earlier than the record before them in the same writer "
+     "and are taken at that one's time"},
     {"seq_conflict", "different records carry the same sequence number; all are kept"},
     {"implicit_attempt", "a restart was inferred although no job start was recorded"},
     {"after_end", "records after the end of their attempt are ignored"},
@@ -22,16 +24,19 @@ constexpr std::array<Row, kNoteCount> kRows = {{
     {"several_leads", "several processes of one attempt record as its lead; the first one counts"},
     {"no_lead", "attempts without a record of rank 0 are led by their lowest rank"},
     {"clock_overlap", "an attempt has records after the next one's start and is cut there"},
-    {"presumed_lost", "heartbeats stopped: the attempt is taken to have ended at its last sign of "
-                      "life"},
-    {"span_unclosed", "spans have no end and are closed at the next begin of their kind, the next "
-                      "step or the attempt's end"},
+    {"presumed_lost",
+     "heartbeats stopped: the attempt is taken to have ended at its last sign of "
+     "life"},
+    {"span_unclosed",
+     "spans have no end and are closed at the next begin of their kind, the next "
+     "step or the attempt's end"},
     {"span_unopened", "span ends without a begin are ignored"},
     {"no_baseline", "steps could not be compared with a normal step time"},
     {"weak_baseline", "the normal step time rests on one or two steps"},
     {"baseline_shift", "the normal step time changed for good"},
-    {"input_bound", "loading takes nearly all of each step: steps may be waiting for data although "
-                    "the host's clock cannot tell"},
+    {"input_bound",
+     "loading takes nearly all of each step: steps may be waiting for data although "
+     "the host's clock cannot tell"},
     {"step_gap", "a restart skipped step numbers; the steps between are unknown"},
     {"step_reset", "the step counter started over without a restore; steps are counted on"},
     {"no_steps", "no step was recorded"},

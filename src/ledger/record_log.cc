@@ -8,14 +8,14 @@ namespace {
 // Byte 0: the type (5 bits) and how many bytes the time difference takes (3 bits).
 // Byte 1: which fields are not what one would expect from the record before.
 enum Field : std::uint8_t {
-  kWriter = 1,      // writer and absolute seq follow
-  kSeqJump = 2,     // seq is not the last one's plus one
+  kWriter = 1,   // writer and absolute seq follow
+  kSeqJump = 2,  // seq is not the last one's plus one
   kThread = 4,
-  kSpanName = 8,    // span kind, blocking and name follow
+  kSpanName = 8,  // span kind, blocking and name follow
   kA = 16,
   kB = 32,
-  kClamped = 64,    // the taken time differs from the stamped one
-  kHandle = 128,    // b is the seq of an earlier record: how far back follows
+  kClamped = 64,  // the taken time differs from the stamped one
+  kHandle = 128,  // b is the seq of an earlier record: how far back follows
 };
 
 bool IsStep(RecordType type) {
@@ -49,8 +49,8 @@ void RecordLog::Append(const Record& r, std::int64_t time) {
   const unsigned extra = ExtraBytes(passed);
   std::uint8_t* out = PutBytes(begin + 2, passed, extra);
   unsigned fields = 0;
-  const bool goes_on = (r.writer == end_.writer) & (r.seq == end_.seq + 1) &
-                       (time == r.time_ns) & (r.thread == end_.thread);
+  const bool goes_on = (r.writer == end_.writer) & (r.seq == end_.seq + 1) & (time == r.time_ns) &
+                       (r.thread == end_.thread);
   if (!goes_on) [[unlikely]] {
     if (r.writer != end_.writer) {
       fields |= kWriter;

@@ -29,7 +29,7 @@ class RecordLog {
     std::uint64_t ordinal = 0;  // records before this place
     std::uint64_t seq = 0;      // of the record before, like all that follow
     std::int64_t time = 0;
-    std::int64_t step = 0;      // the last step number
+    std::int64_t step = 0;  // the last step number
     WriterId writer = 0;
     std::uint16_t thread = 0;
   };

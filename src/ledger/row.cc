@@ -85,9 +85,7 @@ void AddRow(const Row& row, const RowMeasures& measures, Sums* sums) {
   if (row.loading != 0) sums->Add(BucketOf(Category::kDataLoading), row.loading);
   switch (row.extra_kind) {
     case Row::Extra::kNone: break;
-    case Row::Extra::kStartup:
-      sums->Add(BucketOf(Category::kProgramStartup), row.extra);
-      break;
+    case Row::Extra::kStartup: sums->Add(BucketOf(Category::kProgramStartup), row.extra); break;
     case Row::Extra::kStall: sums->Add(BucketOf(Category::kStepStall), row.extra); break;
     case Row::Extra::kRecovery:
       sums->Add(BucketOf(Category::kInfrastructureRecovery), row.extra);

@@ -17,10 +17,10 @@ struct Slice {
 };
 
 enum class SliceKind : std::uint32_t {
-  kWork = 0,       // inside a step, nothing blocks
-  kWorkLoad = 1,   // the same, while overlappable loading is active
-  kFixed = 2,      // belongs to its bucket whatever happens later
-  kRetainable = 3, // a productive phase outside of steps: can be wasted later
+  kWork = 0,        // inside a step, nothing blocks
+  kWorkLoad = 1,    // the same, while overlappable loading is active
+  kFixed = 2,       // belongs to its bucket whatever happens later
+  kRetainable = 3,  // a productive phase outside of steps: can be wasted later
 };
 
 /// Loading beside whatever the slice is.
@@ -53,7 +53,7 @@ struct Row {
   std::int64_t slow = 0;
   Extra extra_kind = Extra::kNone;
   bool is_step = false;
-  bool first = false;     // a first step of section 4
+  bool first = false;  // a first step of section 4
   bool complete = false;
   std::span<const Slice> slices;
 
@@ -100,9 +100,9 @@ void ForEachPiece(const Row& row, Emit&& emit) {
   std::int64_t load_kept = load - row.loading;
   std::int64_t lead = row.extra_kind == Row::Extra::kStartup ? row.extra : 0;
   std::int64_t productive = work - row.loading - row.extra;
-  const BucketId tail_bucket = BucketOf(row.extra_kind == Row::Extra::kRecovery
-                                            ? Category::kInfrastructureRecovery
-                                            : Category::kStepStall);
+  const BucketId tail_bucket =
+      BucketOf(row.extra_kind == Row::Extra::kRecovery ? Category::kInfrastructureRecovery
+                                                       : Category::kStepStall);
   std::int64_t at = row.begin;
   auto put = [&](std::int64_t ns, BucketId bucket, bool retainable, bool taken) {
     if (ns > 0) emit(Piece{at, at + ns, bucket, retainable, taken});
@@ -120,9 +120,7 @@ void ForEachPiece(const Row& row, Emit&& emit) {
   };
   for (const Slice& slice : row.slices) {
     switch (KindOf(slice.code)) {
-      case SliceKind::kWork:
-        put_work(slice.ns, BucketIn(slice.code));
-        break;
+      case SliceKind::kWork: put_work(slice.ns, BucketIn(slice.code)); break;
       case SliceKind::kWorkLoad: {
         const std::int64_t kept = slice.ns < load_kept ? slice.ns : load_kept;
         put_work(kept, BucketIn(slice.code));
@@ -130,12 +128,8 @@ void ForEachPiece(const Row& row, Emit&& emit) {
         put(slice.ns - kept, BucketOf(Category::kDataLoading), false, true);
         break;
       }
-      case SliceKind::kFixed:
-        put(slice.ns, BucketIn(slice.code), false, false);
-        break;
-      case SliceKind::kRetainable:
-        put(slice.ns, BucketIn(slice.code), true, false);
-        break;
+      case SliceKind::kFixed: put(slice.ns, BucketIn(slice.code), false, false); break;
+      case SliceKind::kRetainable: put(slice.ns, BucketIn(slice.code), true, false); break;
     }
   }
 }

@@ -231,9 +231,8 @@ std::pair<std::size_t, std::size_t> RowStore::FindBlock(std::int64_t net) const 
   });
   if (group == groups_.begin()) return {0, 0};
   --group;
-  auto block =
-      std::partition_point(group->blocks.begin(), group->blocks.end(),
-                           [&](const Block& candidate) { return candidate.begin <= net; });
+  auto block = std::partition_point(group->blocks.begin(), group->blocks.end(),
+                                    [&](const Block& candidate) { return candidate.begin <= net; });
   return {static_cast<std::size_t>(group - groups_.begin()),
           static_cast<std::size_t>(block - group->blocks.begin() - 1)};
 }

@@ -61,9 +61,9 @@ class RowStore {
   static constexpr std::uint64_t kGroupBlocks = 64;
 
   struct Block {
-    std::uint32_t offset = 0;      // first byte in the group
-    std::int64_t begin = 0;        // net time of the first row
-    std::int64_t index_before = 0; // index of the step before the block
+    std::uint32_t offset = 0;                           // first byte in the group
+    std::int64_t begin = 0;                             // net time of the first row
+    std::int64_t index_before = 0;                      // index of the step before the block
     std::vector<std::pair<BucketId, std::int64_t>> ns;  // sums, set when the block is full
     std::int64_t slow = 0, overlapped = 0, steps = 0, outside = 0;
   };

@@ -10,7 +10,7 @@ namespace {
 __extension__ using Wide = __int128;
 
 constexpr std::int64_t kMinute = 60'000'000'000;
-constexpr std::size_t kMedianSteps = 101;     // for input_bound
+constexpr std::size_t kMedianSteps = 101;  // for input_bound
 constexpr std::size_t kDeviationRecent = 100;
 constexpr std::size_t kDeviationBefore = 1000;
 
@@ -72,11 +72,9 @@ void RunView::LayOut(std::int64_t as_of, bool supervised) {
     EndKind kind = KindOf(s);
     std::int64_t end_wall = s.ended ? s.end_wall : s.life_wall;
     if (!s.ended) {
-      const Liveness liveness = attempt->lead() == kNoWriter
-                                    ? Liveness::kUnknown
-                                    : intake_->liveness(attempt->lead());
-      const bool presumed =
-          liveness == Liveness::kUnknown && PresumedLost(*attempt, as_of);
+      const Liveness liveness =
+          attempt->lead() == kNoWriter ? Liveness::kUnknown : intake_->liveness(attempt->lead());
+      const bool presumed = liveness == Liveness::kUnknown && PresumedLost(*attempt, as_of);
       if (presumed) notes_[Note::kPresumedLost] += 1;
       if (liveness != Liveness::kDead && !presumed) {
         kind = EndKind::kOpen;
@@ -184,9 +182,8 @@ void RunView::Charge() {
       const AttemptView& earlier = attempts_[order_[i].attempt];
       const Segment& from = earlier.segment(order_[i].segment);
       const bool last_segment = order_[i].segment + 1 == earlier.segments();
-      const std::int64_t reached =
-          last_segment ? earlier.state().last_index
-                       : earlier.segment(order_[i].segment + 1).from_index;
+      const std::int64_t reached = last_segment ? earlier.state().last_index
+                                                : earlier.segment(order_[i].segment + 1).from_index;
       if (reached >= resumed) {
         any |= std::max(resumed, from.first_index) < below;
         wasted += earlier.ProgressOf(order_[i].segment, std::max(resumed, from.first_index), below);
@@ -217,8 +214,8 @@ void RunView::Charge() {
                    [](const Rollback& a, const Rollback& b) { return a.time < b.time; });
   for (std::size_t a = 0; a < attempts_.size(); ++a) {
     const AttemptView& view = attempts_[a];
-    const bool lost = view.in_flight() && view.closed().kind != EndKind::kOpen &&
-                      !fates_[a].successor;
+    const bool lost =
+        view.in_flight() && view.closed().kind != EndKind::kOpen && !fates_[a].successor;
     if (lost && fates_[a].disrupted) charged_[fates_[a].disruption] += view.InFlightProgress();
   }
 }
@@ -296,8 +293,8 @@ void RunView::Describe(Report* report) const {
     AttemptSummary summary;
     summary.index = static_cast<std::int64_t>(i);
     summary.start = view.begin_wall();
-    const bool cut = i + 1 < attempts_.size() &&
-                     view.closed().end_wall > attempts_[i + 1].begin_wall();
+    const bool cut =
+        i + 1 < attempts_.size() && view.closed().end_wall > attempts_[i + 1].begin_wall();
     summary.end = cut ? attempts_[i + 1].begin_wall() : view.closed().end_wall;
     summary.end_kind = EndOf(view);
     summary.exit_status = s.exit_status;
@@ -358,9 +355,8 @@ void RunView::DescribeSteps(Report* report) const {
     steps.max_ns = longest;
     const std::int64_t median = work.Median();
     const std::int64_t spread = work.MedianDeviation(median);
-    const std::int64_t limit = spread > (AttemptView::kNoLimit - median) / 3
-                                   ? AttemptView::kNoLimit
-                                   : median + 3 * spread;
+    const std::int64_t limit =
+        spread > (AttemptView::kNoLimit - median) / 3 ? AttemptView::kNoLimit : median + 3 * spread;
     const std::int64_t ideal = work.MeanUpTo(limit);
     steps.ideal_ns = ideal;
     std::vector<std::int64_t> recent;
@@ -484,8 +480,8 @@ void RunView::DescribeNotes(Report* report) const {
     const auto note = static_cast<Note>(i);
     if (notes[note] == 0) continue;
     const std::int64_t amount = note == Note::kClockOverlap ? overlap_ns_ : 0;
-    report->notes.push_back({std::string(NoteCode(note)), notes[note],
-                             NoteMessage(note, notes[note], amount)});
+    report->notes.push_back(
+        {std::string(NoteCode(note)), notes[note], NoteMessage(note, notes[note], amount)});
   }
 }
 
@@ -495,11 +491,13 @@ std::vector<TimelineInterval> RunView::Timeline(std::int64_t from, std::int64_t 
   to = std::min(to, end_);
   auto put = [&](std::int64_t begin, std::int64_t end, BucketId bucket, std::int64_t attempt,
                  std::optional<std::int64_t> step) {
-    for (const WallInterval& wall :
-         context_->net.Wall(std::max(begin, from), std::min(end, to))) {
-      TimelineInterval next{wall.begin, wall.end, context_->buckets.category(bucket),
+    for (const WallInterval& wall : context_->net.Wall(std::max(begin, from), std::min(end, to))) {
+      TimelineInterval next{wall.begin,
+                            wall.end,
+                            context_->buckets.category(bucket),
                             std::string(context_->names.Text(context_->buckets.name(bucket))),
-                            attempt, step};
+                            attempt,
+                            step};
       if (!intervals.empty()) {
         TimelineInterval& last = intervals.back();
         if (last.end == next.begin && last.category == next.category && last.name == next.name &&

@@ -36,8 +36,8 @@ class RunView {
  private:
   struct Fate {
     bool disrupted = false;
-    std::size_t disruption = 0;             // its number, when disrupted
-    std::optional<std::size_t> successor;   // next attempt with a step
+    std::size_t disruption = 0;            // its number, when disrupted
+    std::optional<std::size_t> successor;  // next attempt with a step
   };
   struct SegmentRef {
     std::size_t attempt = 0;
@@ -61,15 +61,15 @@ class RunView {
   Intake* intake_;
   const RunContext* context_;
   std::vector<AttemptView> attempts_;
-  std::vector<Fate> fates_;                // [num_attempts]
-  std::vector<SegmentRef> order_;          // all segments, in order
-  std::vector<std::int64_t> charged_;      // [num_disruptions] wasted by each
+  std::vector<Fate> fates_;            // [num_attempts]
+  std::vector<SegmentRef> order_;      // all segments, in order
+  std::vector<std::int64_t> charged_;  // [num_disruptions] wasted by each
   std::vector<Rollback> rollbacks_;
   std::int64_t begin_ = 0, end_ = 0;
   std::int64_t as_of_ = 0;
   RunState state_ = RunState::kRunning;
   NoteCounts notes_;
-  std::int64_t overlap_ns_ = 0;            // of clock_overlap
+  std::int64_t overlap_ns_ = 0;  // of clock_overlap
 };
 
 }  // namespace headway::ledger

@@ -71,8 +71,7 @@ void PutWriter(const Writer& writer, Liveness liveness, std::string* out) {
   PutSigned(writer.world_size, out);
   PutText(writer.attempt_key, out);
   PutSigned(writer.attempt_index, out);
-  Put((writer.event_file ? 1u : 0u) | (writer.monotonic ? 2u : 0u) |
-          (writer.supervisor ? 4u : 0u),
+  Put((writer.event_file ? 1u : 0u) | (writer.monotonic ? 2u : 0u) | (writer.supervisor ? 4u : 0u),
       out);
   PutText(writer.host, out);
   PutSigned(writer.pid, out);

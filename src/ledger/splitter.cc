@@ -234,8 +234,7 @@ void Splitter::SettleAllBut(int held) {
     if (pending.settled) continue;
     pending.settled = true;
     if (pending.measures.work == 0) continue;
-    const std::int64_t productive =
-        pending.measures.work - pending.row.loading - pending.row.extra;
+    const std::int64_t productive = pending.measures.work - pending.row.loading - pending.row.extra;
     for (PendingRow* first : seeking) {
       if (first->settled) continue;
       first->followers.push_back(productive);

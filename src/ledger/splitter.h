@@ -14,7 +14,7 @@ struct PendingRow {
   Row row;
   std::vector<Slice> slices;
   RowMeasures measures;
-  bool settled = false;      // its split will not change any more
+  bool settled = false;                  // its split will not change any more
   std::optional<std::int64_t> baseline;  // b it was split with; a first step's when no follower
   std::vector<std::int64_t> followers;   // first steps: productive parts of the next later steps
   bool no_baseline = false;
@@ -38,8 +38,9 @@ class Splitter {
   /// `inherited`: the nearest earlier attempt's last baseline.
   void Start(std::optional<std::int64_t> inherited) { inherited_ = inherited; }
 
-  /// Takes the next row with its measures, complete steps and stretches between steps alike, and calls
-  /// `commit(const Row&, const RowMeasures&)` for every row whose split has become final, in order.
+  /// Takes the next row with its measures, complete steps and stretches between steps alike, and
+  /// calls `commit(const Row&, const RowMeasures&)` for every row whose split has become final, in
+  /// order.
   template <typename Commit>
   void Add(Row row, const RowMeasures& measures, const Commit& commit);
 
@@ -63,12 +64,12 @@ class Splitter {
   std::int64_t weak_baselines() const { return weak_baselines_; }
 
  private:
-  static constexpr std::size_t kWindow = 101;      // steps a baseline is the median of
-  static constexpr std::uint64_t kCadence = 32;    // refreshed each time at first, then every 32nd
-  static constexpr int kWaiting = 3;               // later steps that form an own baseline
-  static constexpr int kShiftStalls = 3;           // stalls in a row that are a new normal
-  static constexpr int kShiftExcesses = 32;        // late steps in a row that are one too
-  static constexpr std::size_t kFollowers = 5;     // later steps a first step is measured by
+  static constexpr std::size_t kWindow = 101;    // steps a baseline is the median of
+  static constexpr std::uint64_t kCadence = 32;  // refreshed each time at first, then every 32nd
+  static constexpr int kWaiting = 3;             // later steps that form an own baseline
+  static constexpr int kShiftStalls = 3;         // stalls in a row that are a new normal
+  static constexpr int kShiftExcesses = 32;      // late steps in a row that are one too
+  static constexpr std::size_t kFollowers = 5;   // later steps a first step is measured by
 
   void AddSlow(const Row& row, const RowMeasures& measures);
   bool SplitFast(Row* row, const RowMeasures& measures);
@@ -87,16 +88,17 @@ class Splitter {
       commit(pending_[settled].View(), pending_[settled].measures);
       ++settled;
     }
-    if (settled > 0) pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(settled));
+    if (settled > 0)
+      pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(settled));
   }
 
   std::optional<std::int64_t> own_;        // the attempt's own baseline
   std::optional<std::int64_t> inherited_;  // stands in until there is an own one
   std::optional<std::int64_t> weak_;       // stands in when nothing else does
   std::vector<PendingRow> pending_;
-  int waiting_ = 0;       // later steps that wait for the own baseline
-  int stall_run_ = 0;     // stalled completed steps in a row
-  int excess_run_ = 0;    // completed later steps with an excess in a row
+  int waiting_ = 0;     // later steps that wait for the own baseline
+  int stall_run_ = 0;   // stalled completed steps in a row
+  int excess_run_ = 0;  // completed later steps with an excess in a row
   std::array<std::int64_t, kWindow> window_{};
   std::uint64_t observed_ = 0;  // steps in the window since the last restart
   std::int64_t baseline_shifts_ = 0;

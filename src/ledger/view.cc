@@ -4,8 +4,7 @@
 
 namespace headway::ledger {
 
-AttemptView::AttemptView(const Attempt* attempt, Attempt::Closed closed,
-                         const RunContext* context)
+AttemptView::AttemptView(const Attempt* attempt, Attempt::Closed closed, const RunContext* context)
     : attempt_(attempt), closed_(std::move(closed)), context_(context) {
   const Attempt::State& s = state();
   begin_wall_ = s.begun && s.has_job_start ? s.lead_first_wall : s.any_first_wall;
@@ -43,8 +42,8 @@ void AttemptView::KeepBelow(std::size_t segment, std::int64_t below) {
 
 void AttemptView::Keep(ViewCache* cache) {
   const bool holds = cache->end == end_ && cache->evident == evident_ &&
-                     cache->in_flight_lost == in_flight_lost_ &&
-                     cache->only_step == only_step_ && cache->keep_below == keep_below_;
+                     cache->in_flight_lost == in_flight_lost_ && cache->only_step == only_step_ &&
+                     cache->keep_below == keep_below_;
   if (!holds) *cache = {end_, evident_, in_flight_lost_, only_step_, keep_below_, {}, {}, {}, {}};
   cache_ = cache;
 }
@@ -210,8 +209,8 @@ std::int64_t AttemptView::RetainedBeyond(std::int64_t index) const {
     const std::int64_t from = std::max(index + 1, segment(i).first_index);
     if (from < keep_below_[i]) {
       Range range = RowsOf(i, from, keep_below_[i]);
-      const bool drop_last = closed_.in_flight && range.last == rows() &&
-                             !closed_.tail.back().row.complete;
+      const bool drop_last =
+          closed_.in_flight && range.last == rows() && !closed_.tail.back().row.complete;
       if (drop_last) range.last -= 1;
       if (range.first < range.last) {
         Sums sums = Before(std::min(BeginOf(range.last), end_));
@@ -283,8 +282,9 @@ void AttemptView::Visit(std::int64_t from, std::int64_t to,
     visit(row, wasted);
   };
   if (lead_begin_ > begin_ && from < lead_begin_) {
-    const Slice before{SliceCode(SliceKind::kFixed, LoadState::kNone, BucketOf(Category::kProgramStartup)),
-                       lead_begin_ - begin_};
+    const Slice before{
+        SliceCode(SliceKind::kFixed, LoadState::kNone, BucketOf(Category::kProgramStartup)),
+        lead_begin_ - begin_};
     Row row;
     row.begin = begin_;
     row.slices = {&before, 1};

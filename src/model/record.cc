@@ -5,16 +5,21 @@
 namespace headway {
 namespace {
 
-constexpr std::array<std::string_view, kSpanKindCount> kSpanNames = {
-    "",           "accelerator_init",   "training_prep", "data_loading", "async_data_loading",
-    "checkpoint_save", "checkpoint_restore", "custom",   "phase",        "elastic_wait",
-    "elastic_reinit"};
+constexpr std::array<std::string_view, kSpanKindCount> kSpanNames = {"",
+                                                                     "accelerator_init",
+                                                                     "training_prep",
+                                                                     "data_loading",
+                                                                     "async_data_loading",
+                                                                     "checkpoint_save",
+                                                                     "checkpoint_restore",
+                                                                     "custom",
+                                                                     "phase",
+                                                                     "elastic_wait",
+                                                                     "elastic_reinit"};
 
 }  // namespace
 
-std::string_view SpanKindName(SpanKind kind) {
-  return kSpanNames[static_cast<std::size_t>(kind)];
-}
+std::string_view SpanKindName(SpanKind kind) { return kSpanNames[static_cast<std::size_t>(kind)]; }
 
 bool ParseSpanKind(std::string_view name, SpanKind* kind) {
   for (std::size_t i = 1; i < kSpanNames.size(); ++i) {

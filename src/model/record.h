@@ -16,13 +16,13 @@ namespace headway {
 enum class RecordType : std::uint8_t {
   kNone = 0,
   kJobStart = 1,
-  kJobEnd = 2,           ///< a: 0 = clean, else failed
-  kStepStart = 3,        ///< a: step number
-  kStepEnd = 4,          ///< a: step number; a hard end: the device has finished
-  kStepSoftEnd = 5,      ///< a: step number; the host left step(), the device may still work
-  kSpanBegin = 6,        ///< span kind, blocking, name; a: step or kNoStep
-  kSpanEnd = 7,          ///< like kSpanBegin; b: seq of the begin, or kNoHandle: pair by kind and name
-  kCapacity = 8,         ///< a: available | active << 32 (0xffffffff = unknown), b: total or -1
+  kJobEnd = 2,       ///< a: 0 = clean, else failed
+  kStepStart = 3,    ///< a: step number
+  kStepEnd = 4,      ///< a: step number; a hard end: the device has finished
+  kStepSoftEnd = 5,  ///< a: step number; the host left step(), the device may still work
+  kSpanBegin = 6,    ///< span kind, blocking, name; a: step or kNoStep
+  kSpanEnd = 7,      ///< like kSpanBegin; b: seq of the begin, or kNoHandle: pair by kind and name
+  kCapacity = 8,     ///< a: available | active << 32 (0xffffffff = unknown), b: total or -1
   kCheckpointSaved = 9,  ///< a: step, durable now
   kHeartbeat = 10,       ///< a: wall clock of the host in ns, or kNoTime
   kExit = 11,            ///< a: exit status or -1, b: signal or 0; said by a supervisor
@@ -49,8 +49,8 @@ enum class SpanKind : std::uint8_t {
   kCheckpointSave = 5,
   kCheckpointRestore = 6,
   kCustom = 7,
-  kPhase = 8,         ///< productive, by name
-  kElasticWait = 9,   ///< name: "slice_down" or "scale_up"
+  kPhase = 8,        ///< productive, by name
+  kElasticWait = 9,  ///< name: "slice_down" or "scale_up"
   kElasticReinit = 10,
 };
 inline constexpr int kSpanKindCount = 11;
@@ -98,11 +98,11 @@ struct Writer {
   std::string name;        ///< shown to people
   std::int64_t rank = -1;  ///< -1: not known
   std::int64_t world_size = -1;
-  std::string attempt_key;  ///< equal keys are one attempt; empty: not known
+  std::string attempt_key;          ///< equal keys are one attempt; empty: not known
   std::int64_t attempt_index = -1;  ///< restart count behind the key, when known
-  bool event_file = false;  ///< records come from an event file: attempts may be implicit
-  bool monotonic = false;   ///< times come from one monotonic clock (journals)
-  bool supervisor = false;  ///< starts and watches training processes; never the lead
+  bool event_file = false;          ///< records come from an event file: attempts may be implicit
+  bool monotonic = false;           ///< times come from one monotonic clock (journals)
+  bool supervisor = false;          ///< starts and watches training processes; never the lead
   std::string host;
   std::int64_t pid = 0;
 };

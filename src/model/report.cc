@@ -205,8 +205,7 @@ std::string ToJson(const std::vector<TimelineInterval>& intervals, const JsonOpt
     members.Time("begin", interval.begin).Time("end", interval.end);
     members.Duration("duration_ns", interval.end - interval.begin);
     json.Field("category", CategoryName(interval.category)).Field("name", interval.name);
-    members.Value("attempt", interval.attempt < 0 ? std::nullopt
-                                                  : std::optional(interval.attempt))
+    members.Value("attempt", interval.attempt < 0 ? std::nullopt : std::optional(interval.attempt))
         .Value("step", interval.step);
     json.EndObject();
   }

@@ -9,8 +9,8 @@
 #include "model/category.h"
 #include "model/record.h"
 
-/// Report: the answer of the ledger for one run and one stretch of its time. Plain values; times are
-/// wall-clock nanoseconds since the Unix epoch, durations nanoseconds. `nullopt` means that the
+/// Report: the answer of the ledger for one run and one stretch of its time. Plain values; times
+/// are wall-clock nanoseconds since the Unix epoch, durations nanoseconds. `nullopt` means that the
 /// value cannot be known. `categories` add up to `elapsed_ns` exactly.
 
 namespace headway {
@@ -82,7 +82,7 @@ struct Report {
   std::int64_t as_of = 0;
   std::int64_t elapsed_ns = 0;
   std::int64_t excluded_ns = 0;
-  std::optional<double> goodput;  // 0 when nothing has elapsed
+  std::optional<double> goodput;         // 0 when nothing has elapsed
   std::vector<CategoryTime> categories;  // descending; productive always
   std::int64_t data_loading_overlapped_ns = 0;
   std::optional<double> goodput_if_loading_blocked;
@@ -105,8 +105,8 @@ struct TimelineInterval {
   std::int64_t begin = 0, end = 0;  // wall, half-open
   Category category = Category::kOther;
   std::string name;
-  std::int64_t attempt = -1;        // -1: no attempt was alive
-  std::optional<std::int64_t> step; // the step it belongs to
+  std::int64_t attempt = -1;         // -1: no attempt was alive
+  std::optional<std::int64_t> step;  // the step it belongs to
 };
 
 /// One step interval, as `headway steps` lists it.

@@ -14,8 +14,8 @@ namespace headway {
 /// `writers`; `Record::name` indexes `names`.
 struct RunRecords {
   NameTable names;
-  std::vector<Writer> writers;       // [num_writers]
-  std::vector<Liveness> liveness;    // [num_writers], or empty: all unknown
+  std::vector<Writer> writers;     // [num_writers]
+  std::vector<Liveness> liveness;  // [num_writers], or empty: all unknown
   std::vector<Record> records;
 };
 

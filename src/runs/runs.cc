@@ -221,8 +221,8 @@ Result<Loaded> Load(const Run& run, const std::function<void(double)>& progress)
   std::vector<Source> sources;
   for (const journal::JournalFile& file : run.journals) {
     const WriterId writer = loaded.ledger.AddWriter(journal::ToModelWriter(file.header));
-    auto reader = journal::JournalReader::Open(
-        file.path, {.names = loaded.ledger.names(), .writer = writer});
+    auto reader =
+        journal::JournalReader::Open(file.path, {.names = loaded.ledger.names(), .writer = writer});
     if (!reader.ok()) {
       loaded.problems.push_back(reader.status());
       continue;

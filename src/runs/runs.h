@@ -18,10 +18,10 @@ namespace headway::runs {
 /// One run: all journals with its uid.
 struct Run {
   std::string project;
-  std::string name;         ///< as recorded
-  std::string label;        ///< `name` for the newest run of that name, else `name@<start>`
+  std::string name;   ///< as recorded
+  std::string label;  ///< `name` for the newest run of that name, else `name@<start>`
   RunUid uid;
-  std::int64_t start = 0;   ///< wall time of its first journal's anchor or record
+  std::int64_t start = 0;  ///< wall time of its first journal's anchor or record
   std::vector<journal::JournalFile> journals;  ///< by start
 };
 
@@ -30,8 +30,8 @@ struct Run {
 Result<std::vector<Run>> List(const std::vector<std::string>& dirs, const std::string& project,
                               std::vector<Status>* problems = nullptr);
 
-/// The run called `label`: a name (its newest run), `name@<start>` or the uid in hex. NotFound names
-/// the runs that come closest.
+/// The run called `label`: a name (its newest run), `name@<start>` or the uid in hex. NotFound
+/// names the runs that come closest.
 Result<Run> Find(const std::vector<std::string>& dirs, const std::string& project,
                  const std::string& label, std::vector<Status>* problems = nullptr);
 
@@ -41,7 +41,7 @@ struct Loaded {
   bool live = false;        ///< one of its processes is alive
   bool supervised = false;  ///< its supervisor is alive and may restart it
   std::uint64_t records = 0;
-  std::uint64_t bytes = 0;  ///< of the journals
+  std::uint64_t bytes = 0;       ///< of the journals
   std::vector<Status> problems;  ///< damage found in journals, with file and offset
 };
 

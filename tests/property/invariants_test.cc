@@ -403,7 +403,8 @@ Fault CheckWindows(Ledger* ledger, const Report& whole, std::mt19937_64* random)
   return std::nullopt;
 }
 
-// Reports after some of the records, and once against a fresh ledger that was told the same at once.
+// Reports after some of the records, and once against a fresh ledger that was told the same at
+// once.
 Fault CheckStreaming(const History& history, const std::string& wanted, std::mt19937_64* random) {
   const std::vector<Record>& records = history.run.records;
   Ledger streaming = Empty(history);

@@ -383,7 +383,7 @@ class Attempt:
     ident: tuple[str, int] = ("", 0)  # its key, or the position of the record that opened it
     stream: int = 0  # of the writer that leads it, see Writers
     events: list[Event] = field(default_factory=list)
-    heard: set[tuple[int, str]] = field(default_factory=set)  # also of what is ignored after the end
+    heard: set[tuple[int, str]] = field(default_factory=set)  # also who is ignored after the end
     lead: tuple[int, str] | None = None
     lead_seen: bool = False  # a writer that may open attempts has recorded here
     pending: bool = False  # other ranks' part of an attempt whose lead hasn't recorded yet
@@ -1765,7 +1765,8 @@ def _step_statistics(run: Run) -> dict[str, Any]:
     ideal = _mean_up_to(works, median + 3 * spread)
     # The ledger knows median and spread to within 0.1 %: a step at the limit may be in or out.
     slack = (median + 3 * spread) // 250
-    alternatives = [_mean_up_to(works, median + 3 * spread + by) or ideal for by in (-slack, slack)]
+    limits = (median + 3 * spread + by for by in (-slack, slack))
+    alternatives = [_mean_up_to(works, limit) or ideal for limit in limits]
     away = [abs(w - ideal) for w in works]
     recent, older = away[-100:], away[-1100:-100]
     usual = floor_median(older) if len(older) >= 100 else 0

@@ -414,7 +414,7 @@ class Invariants(unittest.TestCase):
         for seed, lines in self.each():
             rng = random.Random(seed)
             twice = list(lines)
-            usable = {e.text for e in slow_model.parse(lines)}  # others count as often as they stand
+            usable = {e.text for e in slow_model.parse(lines)}  # others count each time
             for line in rng.sample(lines, len(lines) // 3):
                 if line.strip() not in usable:
                     continue

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <deque>
-#include <map>
 #include <functional>
+#include <map>
 #include <unordered_map>
 #include <utility>
 

@@ -34,10 +34,10 @@
 ///
 /// **Writers.** A line's writer is (`attempt`, `writer`); the name defaults by rank ("rank0").
 /// Lines without `attempt` form a writer of their own with an empty attempt key, unless other lines
-/// of the file have one: then they belong to the attempt that opened last before them. A writer's rank is
-/// the lowest its lines say, else what lines of the same name say in other attempts, else 0 for
-/// lines without `writer` and not known for a named one.
-/// Writers are listed by (rank, attempt, name), unknown rank last.
+/// of the file have one: then they belong to the attempt that opened last before them. A writer's
+/// rank is the lowest its lines say, else what lines of the same name say in other attempts, else 0
+/// for lines without `writer` and not known for a named one. Writers are listed by (rank, attempt,
+/// name), unknown rank last.
 ///
 /// **Order.** A writer whose lines all carry `seq` is ordered by it, any other by time, ties by
 /// line. A `query` or `exclude` without one, put there by hand, changes nothing about that and

@@ -357,12 +357,12 @@ TEST(ReadEventsTest, PutsAQueryWithoutASeqWhereItsTimeBelongs) {
 }
 
 TEST(ReadEventsTest, KeepsAndNotesTwoLinesOfOneSeq) {
-  EXPECT_EQ(Records("{\"ts\":3,\"seq\":1,\"type\":\"step_start\",\"step\":2}\n"
-                    "{\"ts\":2,\"seq\":1,\"type\":\"step_start\",\"step\":1}\n"
-                    "{\"ts\":4,\"seq\":5,\"type\":\"heartbeat\"}\n"),
-            (Strings{"/rank0 0 step_start a=1 @2000000000", "/rank0 1 step_start a=2 @3000000000",
-                     "/rank0 2 heartbeat @4000000000",
-                     "/rank0 3 note a=1 seq_conflict @4000000000"}));
+  EXPECT_EQ(
+      Records("{\"ts\":3,\"seq\":1,\"type\":\"step_start\",\"step\":2}\n"
+              "{\"ts\":2,\"seq\":1,\"type\":\"step_start\",\"step\":1}\n"
+              "{\"ts\":4,\"seq\":5,\"type\":\"heartbeat\"}\n"),
+      (Strings{"/rank0 0 step_start a=1 @2000000000", "/rank0 1 step_start a=2 @3000000000",
+               "/rank0 2 heartbeat @4000000000", "/rank0 3 note a=1 seq_conflict @4000000000"}));
   // The attempt is a part of what one number names.
   EXPECT_EQ(Records("{\"ts\":2,\"seq\":1,\"attempt\":3,\"type\":\"step_start\",\"step\":1}\n"
                     "{\"ts\":3,\"seq\":1,\"attempt\":4,\"type\":\"heartbeat\"}\n"),
@@ -411,8 +411,9 @@ TEST(ReadEventsTest, TellsWritersApart) {
               "{\"ts\":1,\"type\":\"heartbeat\",\"attempt\":4,\"writer\":\"h\"}\n"
               "{\"type\":\"writer\",\"writer\":\"h\",\"attempt\":3,\"host\":\"n1\",\"pid\":7,"
               "\"world_size\":4,\"monotonic\":true,\"liveness\":\"dead\"}\n"),
-      (Strings{"3/h name=h rank=1 key=attempt:3 index=3 world=4 host=n1 pid=7 monotonic file live=2",
-               "4/h name=h rank=1 key=attempt:4 index=4" + nothing}));
+      (Strings{
+          "3/h name=h rank=1 key=attempt:3 index=3 world=4 host=n1 pid=7 monotonic file live=2",
+          "4/h name=h rank=1 key=attempt:4 index=4" + nothing}));
 }
 
 TEST(ReadEventsTest, ResultDependsOnTheSetOfLines) {

@@ -47,7 +47,7 @@ struct Attempt {
   bool started = false;  // has a job start
   bool stepped = false;
   bool restored = false;
-  bool reinit = false;   // an elastic_reinit is going on
+  bool reinit = false;  // an elastic_reinit is going on
   End end = End::kNone;
   std::int64_t start_ns = 0;
   std::int64_t end_ns = 0;
