@@ -1771,7 +1771,10 @@ def _step_statistics(run: Run) -> dict[str, Any]:
     recent, older = away[-100:], away[-1100:-100]
     usual = floor_median(older) if len(older) >= 100 else 0
     entry.update(
-        ideal_ns=ideal, ideal_ns_between=sorted(alternatives), p50_ns=_nearest_rank(ordered, 50), p90_ns=_nearest_rank(ordered, 90),
+        ideal_ns=ideal,
+        ideal_ns_between=sorted(alternatives),
+        p50_ns=_nearest_rank(ordered, 50),
+        p90_ns=_nearest_rank(ordered, 90),
         p99_ns=_nearest_rank(ordered, 99), max_ns=ordered[-1],
         deviation_ns=max(0, _nearest_rank(sorted(recent), 90) - usual),
     )  # fmt: skip
