@@ -168,6 +168,7 @@ class Report:
         start: First sign of life.
         end: Last one.
         as_of: The time for which the report holds.
+        window: The stretch that was asked for, ``(begin, end)``; None: the whole run.
         elapsed_ns: What the categories add up to.
         excluded_ns: Time left out of the account.
         goodput: Productive share of the elapsed time, 0..1; None when no time has elapsed.
@@ -195,6 +196,7 @@ class Report:
     start: Instant | None
     end: Instant | None
     as_of: Instant
+    window: tuple[Instant, Instant] | None
     elapsed_ns: int
     excluded_ns: int
     goodput: float | None
@@ -223,6 +225,7 @@ class Report:
             start=_instant(data["start"]),
             end=_instant(data["end"]),
             as_of=from_text(data["as_of"]),
+            window=_window(data["window"]),
             categories=tuple(CategoryTime(**_known(CategoryTime, c)) for c in data["categories"]),
             steps=Steps(**_known(Steps, data["steps"])),
             attempts=tuple(
@@ -274,6 +277,10 @@ class Report:
 
     def _repr_html_(self) -> str:
         return _html.report(self)
+
+
+def _window(data: dict[str, str] | None) -> tuple[Instant, Instant] | None:
+    return None if data is None else (from_text(data["begin"]), from_text(data["end"]))
 
 
 @dataclasses.dataclass(frozen=True)

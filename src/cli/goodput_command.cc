@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cctype>
 
 #include "cli/commands.h"
 #include "cli/palette.h"
@@ -57,6 +58,10 @@ class GoodputCommand final : public Command {
         message += " Categories:";
         for (const std::string& known : CategoryNames()) message += " " + known;
         return Status(Code::kInvalidArgument, message);
+      }
+      // Spans the program named are shown in upper case and may be asked for in any.
+      if (name && category == Category::kCustom) {
+        for (char& c : *name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
       }
     }
     Result<OpenRun> open = Open(context, &place_, run_);

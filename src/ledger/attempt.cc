@@ -300,6 +300,9 @@ void Attempt::NoteExit(const Record& record) {
 
 void Attempt::ProcessOther(const Record& record, std::int64_t time) {
   const Writer& writer = context_->writers[record.writer];
+  if (writer.supervisor && state_.supervisor_first_wall == kNoTime) {
+    state_.supervisor_first_wall = time;
+  }
   if (lead_ != kNoWriter && writer.rank <= 0 && !writer.supervisor &&
       writer.rank == context_->writers[lead_].rank &&
       std::find(state_.rivals.begin(), state_.rivals.end(), record.writer) == state_.rivals.end()) {
@@ -328,7 +331,11 @@ void Attempt::ProcessLead(const Record& record, std::int64_t time) {
   if (record.type == RecordType::kExit) {
     NoteExit(record);
   } else if (state_.ended) {
-    state_.notes[Note::kAfterEnd] += 1;
+    if (record.type == RecordType::kDropped && state_.begun) {
+      Dropped(record, context_->net.Net(time));
+    } else {
+      state_.notes[Note::kAfterEnd] += 1;
+    }
     return;
   }
   const std::int64_t net = context_->net.Net(time);
@@ -353,15 +360,22 @@ void Attempt::ProcessLead(const Record& record, std::int64_t time) {
       state_.heartbeats += 1;
       CheckClock(record.a, time);
       break;
-    case RecordType::kDropped:
-      // Nobody knows what happened since the last record: that is not progress.
-      state_.notes.Count(Note::kDroppedRecords, record.a);
-      state_.code = SliceCode(SliceKind::kFixed, LoadState::kNone, BucketOf(Category::kOther));
-      Advance(&state_, net);
-      Recode();
-      break;
+    case RecordType::kDropped: Dropped(record, net); break;
     default: break;
   }
+}
+
+// Nobody knows what happened since the first record that was dropped (since the last one kept, where
+// that is not known either): that is not progress. May also be told after the end.
+void Attempt::Dropped(const Record& record, std::int64_t net) {
+  state_.notes[Note::kDroppedRecords] += record.a;
+  if (state_.ended) net = std::min(net, context_->net.Net(state_.end_wall));
+  if (record.b != 0 && record.b != kNoTime) {
+    Advance(&state_, std::min(net, context_->net.Net(TakenTime(record.b))));
+  }
+  state_.code = SliceCode(SliceKind::kFixed, LoadState::kNone, BucketOf(Category::kOther));
+  Advance(&state_, net);
+  Recode();
 }
 
 void Attempt::Recode() { state_.code = CodeOf(state_); }

@@ -79,6 +79,16 @@ class Attempt {
     bool has_job_start = false;
     std::int64_t lead_first_wall = 0;
     std::int64_t any_first_wall = kNoTime;
+    std::int64_t supervisor_first_wall = kNoTime;
+
+    /// Where the attempt begins: at the lead's first record, or where its supervisor started it;
+    /// without a job start at the first record of anyone.
+    std::int64_t BeginWall() const {
+      if (!begun || !has_job_start) return any_first_wall;
+      if (supervisor_first_wall == kNoTime) return lead_first_wall;
+      return std::min(lead_first_wall, supervisor_first_wall);
+    }
+
     std::int64_t life_wall = kNoTime;
 
     // The end, when it was recorded.
@@ -206,6 +216,7 @@ class Attempt {
   void Process(const Record& record, std::int64_t time);
   void ProcessLead(const Record& record, std::int64_t time);
   void ProcessOther(const Record& record, std::int64_t time);
+  void Dropped(const Record& record, std::int64_t net);
   void Recode();
   void StepStart(const Record& record, std::int64_t net, std::int64_t wall);
   void StepEnd(const Record& record, std::int64_t net);

@@ -256,10 +256,7 @@ void Intake::OrderAttempts() {
     Flow* flow;
   };
   std::vector<Entry> entries;
-  auto begin_of = [](const Attempt& attempt) {
-    const Attempt::State& s = attempt.state();
-    return s.begun && s.has_job_start ? s.lead_first_wall : s.any_first_wall;
-  };
+  auto begin_of = [](const Attempt& attempt) { return attempt.state().BeginWall(); };
   for (auto& [key, flow] : flows_) {
     std::size_t number = 0;
     const std::int64_t index = flow->writers().empty()

@@ -143,6 +143,7 @@ Report Ledger::MakeReport(const Query& query) {
     const auto [from, to] = NetWindow(query, view, net);
     view.Account(from, to, &report);
     view.Describe(&report);
+    report.window = query.window;
     if (report.start) {
       std::int64_t begin = *report.start;
       std::int64_t end = *report.end;

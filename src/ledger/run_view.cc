@@ -85,7 +85,15 @@ void RunView::LayOut(std::int64_t as_of, bool supervised) {
     attempts_.emplace_back(attempt, attempt->Close(kind, s.ended && s.end_clean, end_wall),
                            context_);
   }
-  if (attempts_.empty()) return;
+  if (attempts_.empty()) {
+    // Processes that died before they said anything.
+    bool dead = !context_->writers.empty();
+    for (WriterId id = 0; id < context_->writers.size(); ++id) {
+      dead &= intake_->liveness(id) == Liveness::kDead;
+    }
+    if (dead) state_ = RunState::kInterrupted;
+    return;
+  }
   begin_ = attempts_.front().begin();
   for (std::size_t i = 0; i + 1 < attempts_.size(); ++i) {
     const std::int64_t next = attempts_[i + 1].begin();

@@ -7,7 +7,7 @@ namespace headway::ledger {
 AttemptView::AttemptView(const Attempt* attempt, Attempt::Closed closed, const RunContext* context)
     : attempt_(attempt), closed_(std::move(closed)), context_(context) {
   const Attempt::State& s = state();
-  begin_wall_ = s.begun && s.has_job_start ? s.lead_first_wall : s.any_first_wall;
+  begin_wall_ = s.BeginWall();
   begin_ = context_->net.Net(begin_wall_);
   lead_begin_ = s.begun ? context_->net.Net(s.lead_first_wall) : begin_;
   end_ = std::max(closed_.end_net, begin_);

@@ -156,8 +156,16 @@ std::string ToJson(const Report& report, const JsonOptions& options) {
   members.Time("down_since", report.down_since)
       .Time("start", report.start)
       .Time("end", report.end)
-      .Time("as_of", report.as_of)
-      .Duration("elapsed_ns", report.elapsed_ns)
+      .Time("as_of", report.as_of);
+  json.Key("window");
+  if (report.window) {
+    json.BeginObject();
+    members.Time("begin", report.window->first).Time("end", report.window->second);
+    json.EndObject();
+  } else {
+    json.Null();
+  }
+  members.Duration("elapsed_ns", report.elapsed_ns)
       .Duration("excluded_ns", report.excluded_ns)
       .Value("goodput", report.goodput);
   json.Key("categories").BeginArray();

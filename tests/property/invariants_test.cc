@@ -29,6 +29,8 @@ namespace {
 using ledger::Ledger;
 using ledger::Query;
 
+__extension__ using Wide = __int128;
+
 struct History {
   RunRecords run;
   bool supervised = false;
@@ -52,7 +54,7 @@ class Generator {
     unit_ = Pick<std::int64_t>({1, 1'000, 1'000'000'000, 1'000'000'000, 1'000'000'000,
                                 60'000'000'000, 1'000'000'000'000'000});
     if (Chance(3)) unit_ = 400'000'000'000'000'000;
-    now_ = Chance(80) ? 0 : Between(-5, 5) * unit_;
+    now_ = Chance(80) ? 0 : Moved(0, -5, 5);
     const std::int64_t count = Chance(95) ? Between(1, 16) : Between(17, 100);
     for (std::int64_t i = 0; i < count; ++i) {
       if (Chance(3)) {
@@ -61,7 +63,7 @@ class Generator {
         Put();
       }
     }
-    if (Chance(50)) now_ += Between(0, 200) * unit_;
+    if (Chance(50)) now_ = Moved(now_, 0, 200);
     return std::move(history_);
   }
 
@@ -76,6 +78,11 @@ class Generator {
   bool Chance(int percent) { return static_cast<int>(random_() % 100) < percent; }
   std::int64_t Between(std::int64_t low, std::int64_t high) {
     return low + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(high - low + 1));
+  }
+  /// `time` and a random number of units, as far as 64 bits go.
+  std::int64_t Moved(std::int64_t time, std::int64_t low, std::int64_t high) {
+    const Wide moved = Wide{time} + Wide{Between(low, high)} * unit_;
+    return static_cast<std::int64_t>(std::clamp<Wide>(moved, -2 * Wide{kFar}, 2 * Wide{kFar}));
   }
   template <typename T>
   T Pick(std::initializer_list<T> choices) {
@@ -111,11 +118,11 @@ class Generator {
     const int dice = static_cast<int>(Between(0, 99));
     if (dice < 35) return;
     if (dice < 80) {
-      now_ += Between(0, 20) * unit_;
+      now_ = Moved(now_, 0, 20);
     } else if (dice < 92) {
-      now_ += Between(0, 400) * unit_;
+      now_ = Moved(now_, 0, 400);
     } else {
-      now_ += Between(0, 3);
+      now_ = std::min(now_, kFar) + Between(0, 3);
     }
     now_ = std::clamp(now_, -kFar, kFar);
   }
@@ -126,7 +133,7 @@ class Generator {
     record.writer = static_cast<WriterId>(writer);
     record.seq = hands_[writer].seq++;
     record.time_ns = now_;
-    if (Chance(2)) record.time_ns -= Between(0, 30) * unit_;
+    if (Chance(2)) record.time_ns = Moved(now_, -30, 0);
     if (Chance(1) && record.seq > 0) record.seq -= 1;  // a conflict
     if (Chance(4)) hands_[writer].seq += static_cast<std::uint64_t>(Between(1, 3));
     if (Chance(6)) record.thread = static_cast<std::uint16_t>(Between(1, 2));
@@ -152,8 +159,8 @@ class Generator {
   // Many steps of one length, as runs have them: baselines, shifts, cadences.
   void Loop() {
     const std::size_t writer = random_() % hands_.size();
-    const std::int64_t length = Between(1, 12) * unit_;
-    const std::int64_t loading = Chance(40) ? Between(0, 12) * unit_ : 0;
+    const std::int64_t length = std::min(Moved(0, 1, 12), kFar);
+    const std::int64_t loading = Chance(40) ? std::min(Moved(0, 0, 12), kFar) : 0;
     const std::int64_t count = Chance(85) ? Between(2, 8) : Between(30, 70);
     for (std::int64_t i = 0; i < count && now_ < kFar; ++i) {
       Add(RecordType::kStepStart, writer).a = ++hands_[writer].step;
@@ -163,7 +170,8 @@ class Generator {
         Span(RecordType::kSpanEnd, writer, SpanKind::kDataLoading, 0, Blocking::kDefault);
         now_ -= std::min(length, loading);
       }
-      now_ += Chance(95) ? length : length * Between(2, 30);
+      const Wide longer = Wide{length} * (Chance(95) ? 1 : Between(2, 30));
+      now_ += static_cast<std::int64_t>(std::min<Wide>(longer, kFar));
     }
   }
 
@@ -213,7 +221,7 @@ class Generator {
       }
       Span(RecordType::kSpanEnd, writer, kind, name, Blocking::kDefault);
     } else if (dice < 79) {
-      Add(RecordType::kHeartbeat, writer).a = Chance(70) ? kNoTime : now_ + Between(0, 9) * unit_;
+      Add(RecordType::kHeartbeat, writer).a = Chance(70) ? kNoTime : Moved(now_, 0, 9);
     } else if (dice < 84) {
       Add(RecordType::kJobStart, writer);
     } else if (dice < 87) {
@@ -224,8 +232,8 @@ class Generator {
       record.b = Pick<std::int64_t>({0, 0, 9, 15});
     } else if (dice < 93) {
       Record& record = Add(RecordType::kExclude, writer);
-      record.a = now_ + Between(-40, 10) * unit_;
-      record.b = Chance(90) ? record.a + Between(-1, 40) * unit_ : kNoTime;
+      record.a = Moved(now_, -40, 10);
+      record.b = Chance(90) ? Moved(record.a, -1, 40) : kNoTime;
     } else {
       Rare(writer);
     }
@@ -245,7 +253,7 @@ class Generator {
       case RecordType::kStepSoftEnd:
         record.a = std::max<std::int64_t>(-9, hands_[writer].step);
         break;
-      case RecordType::kClock: record.a = now_ + Between(-3, 3) * unit_; break;
+      case RecordType::kClock: record.a = Moved(now_, -3, 3); break;
       case RecordType::kDropped: record.a = Between(1, 3); break;
       case RecordType::kNote:
         record.name = names_.back();

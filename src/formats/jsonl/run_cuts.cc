@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "formats/jsonl/event_set.h"
@@ -168,7 +169,12 @@ class CutFinder {
         merged.push_back({time, s, at});
       }
     }
-    if (leads_.size() > 1) std::ranges::sort(merged);
+    // Of attempts that begin at once the one of the lower number counts as the first.
+    if (leads_.size() > 1) {
+      std::ranges::sort(merged, {}, [this](const Place& place) {
+        return std::tuple(place.time_ns, AttemptIndex(place.stream), place.stream, place.at);
+      });
+    }
     return merged;
   }
 
