@@ -81,7 +81,8 @@ struct Report {
   std::optional<std::int64_t> down_since;
   std::optional<std::int64_t> start, end;  // nullopt for a run without a record
   std::int64_t as_of = 0;
-  /// The stretch that elapsed, excluded, categories and goodput are about, when only one was asked for.
+  /// The stretch that elapsed, excluded, categories and goodput are about, when only one was asked
+  /// for.
   std::optional<std::pair<std::int64_t, std::int64_t>> window;
   std::int64_t elapsed_ns = 0;
   std::int64_t excluded_ns = 0;
