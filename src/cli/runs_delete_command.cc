@@ -120,6 +120,7 @@ class RunsPruneCommand final : public Command {
     const WallNs now = SystemClock::WallNow();
     std::vector<RunFacts> gone;
     std::int64_t kept = 0;
+    Code failed = Code::kOk;
     Progress progress(context.error_terminal, "pruning");
     for (std::size_t i = 0; i < runs->size(); ++i) {
       progress.Update(static_cast<double>(i) / static_cast<double>(runs->size()));
@@ -136,6 +137,7 @@ class RunsPruneCommand final : public Command {
       if (!dry_run_) {
         if (const Status removed = RemoveRun((*runs)[i]); !removed.ok()) {
           problems.push_back(removed);
+          failed = removed.code();
           ++kept;
           continue;
         }
@@ -145,7 +147,7 @@ class RunsPruneCommand final : public Command {
     progress.Clear();
     TellProblems(problems);
     *context.out << (place_.json ? Json(gone, kept, dry_run_) : Text(gone, kept));
-    return 0;
+    return ExitCode(failed);
   }
 
  private:
