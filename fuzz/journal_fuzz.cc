@@ -1,26 +1,38 @@
 // Any bytes as a journal: opened, read to the end, looked at again, payloads asked for.
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "journal/reader.h"
 #include "model/name_table.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const int fd = memfd_create("journal", MFD_CLOEXEC);
-  if (fd < 0) return 0;
-  if (write(fd, data, size) != static_cast<ssize_t>(size)) {
-    close(fd);
-    return 0;
+namespace {
+
+// A file of this process, for readers open journals by path and follow no symbolic link.
+struct Scratch {
+  Scratch() {
+    char name[] = "/tmp/journal-fuzz-XXXXXX";
+    fd = mkstemp(name);
+    path = name;
   }
+  ~Scratch() { unlink(path.c_str()); }
+  int fd = -1;
+  std::string path;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const Scratch scratch;
+  if (scratch.fd < 0 || ftruncate(scratch.fd, 0) != 0) return 0;
+  if (pwrite(scratch.fd, data, size, 0) != static_cast<ssize_t>(size)) return 0;
   headway::NameTable names;
-  auto reader = headway::journal::JournalReader::Open("/proc/self/fd/" + std::to_string(fd),
-                                                      {.names = &names});
+  auto reader = headway::journal::JournalReader::Open(scratch.path, {.names = &names});
   if (reader.ok()) {
     std::vector<headway::Record> batch(64);
     std::vector<std::uint64_t> payloads;
@@ -40,6 +52,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     if (reader->summary().records > size) __builtin_trap();
   }
-  close(fd);
   return 0;
 }
