@@ -584,12 +584,9 @@ void Attempt::SpanEnd(const Record& record, std::int64_t net) {
   s.notes[Note::kSpanUnopened] += 1;
 }
 
-Carry Attempt::HandOver() const {
-  const bool clean = state_.ended && state_.end_clean;
-  return Close(EndKind::kLost, clean, state_.ended ? state_.end_wall : state_.life_wall).carry;
-}
+Carry Attempt::HandOver() const { return Close(state_.End(), state_.EndWall()).carry; }
 
-Attempt::Closed Attempt::Close(EndKind kind, bool clean, std::int64_t end_wall) const {
+Attempt::Closed Attempt::Close(EndKind kind, std::int64_t end_wall) const {
   Closed closed;
   closed.state = state_;
   closed.kind = kind;
@@ -613,7 +610,7 @@ Attempt::Closed Attempt::Close(EndKind kind, bool clean, std::int64_t end_wall) 
     kept.settled = true;
   };
   Row row = RunningRow(s);
-  if (s.in_step && !clean) {
+  if (s.in_step && kind != EndKind::kClean) {
     s.splitter.Finish();
     s.splitter.AddInFlight(row);
     s.rows += 1;

@@ -15,6 +15,7 @@
 #include "ledger/row_store.h"
 #include "ledger/splitter.h"
 #include "model/name_table.h"
+#include "model/report.h"
 
 namespace headway::ledger {
 
@@ -56,7 +57,7 @@ struct Carry {
   friend bool operator==(const Carry&, const Carry&) = default;
 };
 
-enum class EndKind : std::uint8_t { kOpen, kClean, kFailed, kExit, kLost };
+using EndKind = AttemptEnd;
 
 /// A stretch of steps with increasing indices: from the attempt's first step or a rollback to the
 /// next rollback.
@@ -100,6 +101,14 @@ class Attempt {
     bool exited = false;
     std::optional<std::int64_t> exit_status;
     std::optional<std::int64_t> exit_signal;
+
+    /// How and when the attempt ended if nothing more is heard of it.
+    EndKind End() const {
+      if (!ended) return EndKind::kLost;
+      if (end_clean) return EndKind::kClean;
+      return end_by_exit ? EndKind::kExit : EndKind::kFailed;
+    }
+    std::int64_t EndWall() const { return ended ? end_wall : life_wall; }
 
     // Where the timeline stands.
     std::int64_t at = 0;         // net
@@ -191,7 +200,6 @@ class Attempt {
   const RowStore& rows() const { return rows_; }
   const std::vector<Segment>& segments() const { return segments_; }
   const RecordLog& log() const { return log_; }
-  RecordLog& log() { return log_; }
   WriterId lead() const { return lead_; }
   const Carry& carry_in() const { return carry_in_; }
   /// Changes whenever anything that was derived changes.
@@ -201,7 +209,7 @@ class Attempt {
   Carry HandOver() const;
 
   /// `end_wall` must not lie before the last record of the lead.
-  Closed Close(EndKind kind, bool clean, std::int64_t end_wall) const;
+  Closed Close(EndKind kind, std::int64_t end_wall) const;
 
   std::size_t MemoryBytes() const { return log_.MemoryBytes() + rows_.MemoryBytes(); }
 

@@ -286,20 +286,11 @@ void Intake::OrderAttempts() {
     ordered_.push_back(attempt);
     if (i + 1 == entries.size()) break;
     const Attempt::State& s = attempt->state();
-    const EndKind kind = !s.ended        ? EndKind::kLost
-                         : s.end_clean   ? EndKind::kClean
-                         : s.end_by_exit ? EndKind::kExit
-                                         : EndKind::kFailed;
-    const std::int64_t end_wall = s.ended ? s.end_wall : s.life_wall;
     const auto found = kept_.find(attempt);
     if (found != kept_.end() && found->second.version == attempt->version()) {
       kept[attempt] = std::move(found->second);
     } else {
-      kept[attempt] = {attempt->version(),
-                       kind,
-                       end_wall,
-                       attempt->Close(kind, s.ended && s.end_clean, end_wall),
-                       {}};
+      kept[attempt] = {attempt->version(), attempt->Close(s.End(), s.EndWall()), {}};
     }
     carry = kept[attempt].closed.carry;
   }

@@ -55,8 +55,6 @@ class Intake {
   /// The closed form of an attempt that does not change any more, kept between reports.
   struct Kept {
     std::uint64_t version = 0;
-    EndKind kind = EndKind::kOpen;
-    std::int64_t end_wall = 0;
     Attempt::Closed closed;
     ViewCache cache;
   };

@@ -20,7 +20,6 @@ class NetTime {
  public:
   /// Adds [from, to); empty and inverted intervals change nothing.
   void Exclude(std::int64_t from, std::int64_t to);
-  void Clear() { gaps_.clear(); }
   bool empty() const { return gaps_.empty(); }
 
   std::int64_t Net(std::int64_t wall) const;

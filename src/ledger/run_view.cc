@@ -14,12 +14,6 @@ constexpr std::size_t kMedianSteps = 101;  // for input_bound
 constexpr std::size_t kDeviationRecent = 100;
 constexpr std::size_t kDeviationBefore = 1000;
 
-EndKind KindOf(const Attempt::State& s) {
-  if (!s.ended) return EndKind::kLost;
-  if (s.end_clean) return EndKind::kClean;
-  return s.end_by_exit ? EndKind::kExit : EndKind::kFailed;
-}
-
 std::int64_t MagnitudeOf(std::int64_t value) { return value < 0 ? -value : value; }
 
 }  // namespace
@@ -69,8 +63,8 @@ void RunView::LayOut(std::int64_t as_of, bool supervised) {
       continue;
     }
     const Attempt::State& s = attempt->state();
-    EndKind kind = KindOf(s);
-    std::int64_t end_wall = s.ended ? s.end_wall : s.life_wall;
+    EndKind kind = s.End();
+    std::int64_t end_wall = s.EndWall();
     if (!s.ended) {
       const Liveness liveness =
           attempt->lead() == kNoWriter ? Liveness::kUnknown : intake_->liveness(attempt->lead());
@@ -82,8 +76,7 @@ void RunView::LayOut(std::int64_t as_of, bool supervised) {
         open = true;
       }
     }
-    attempts_.emplace_back(attempt, attempt->Close(kind, s.ended && s.end_clean, end_wall),
-                           context_);
+    attempts_.emplace_back(attempt, attempt->Close(kind, end_wall), context_);
   }
   if (attempts_.empty()) {
     // Processes that died before they said anything.
@@ -281,17 +274,6 @@ void RunView::Account(std::int64_t from, std::int64_t to, Report* report) const 
   }
 }
 
-AttemptEnd RunView::EndOf(const AttemptView& view) const {
-  switch (view.closed().kind) {
-    case EndKind::kOpen: return AttemptEnd::kOpen;
-    case EndKind::kClean: return AttemptEnd::kClean;
-    case EndKind::kFailed: return AttemptEnd::kFailed;
-    case EndKind::kExit: return AttemptEnd::kExit;
-    case EndKind::kLost: return AttemptEnd::kLost;
-  }
-  return AttemptEnd::kLost;
-}
-
 void RunView::Describe(Report* report) const {
   report->state = state_;
   report->as_of = as_of_;
@@ -304,7 +286,7 @@ void RunView::Describe(Report* report) const {
     const bool cut =
         i + 1 < attempts_.size() && view.closed().end_wall > attempts_[i + 1].begin_wall();
     summary.end = cut ? attempts_[i + 1].begin_wall() : view.closed().end_wall;
-    summary.end_kind = EndOf(view);
+    summary.end_kind = view.closed().kind;
     summary.exit_status = s.exit_status;
     summary.signal = s.exit_signal;
     if (s.any_step) {

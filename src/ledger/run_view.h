@@ -50,7 +50,6 @@ class RunView {
   void Charge();
   /// Whether a crash at `wall` falls into excluded time; without an end that reaches up to as-of.
   bool Excluded(std::int64_t wall, std::int64_t as_of) const;
-  AttemptEnd EndOf(const AttemptView& view) const;
   bool PresumedLost(const Attempt& attempt, std::int64_t as_of) const;
   void DescribeSteps(Report* report) const;
   void DescribeDisruptions(Report* report) const;
