@@ -19,10 +19,22 @@ constexpr std::size_t kDanglingMax = 4096;
 constexpr std::int64_t kSigterm = 15;
 constexpr std::int64_t kClockStepNs = 1'000'000'000;
 
-void Advance(State* state, std::int64_t net) {
-  if (net <= state->at) return;
+constexpr std::uint32_t kPlainWork =
+    SliceCode(SliceKind::kWork, LoadState::kNone, BucketOf(Category::kProductive));
+constexpr std::uint32_t kPlainLoad =
+    SliceCode(SliceKind::kWorkLoad, LoadState::kActive, BucketOf(Category::kProductive));
+
+void SetCode(State* state, std::uint32_t code) {
+  state->code = code;
+  state->plain_code = code == kPlainWork || code == kPlainLoad;
+}
+
+[[gnu::always_inline]] inline void Advance(State* state, std::int64_t net) {
   const std::int64_t ns = net - state->at;
+  if (ns <= 0) return;
   state->at = net;
+  state->plain_row &= state->plain_code;
+  state->row_load += state->code == kPlainLoad ? ns : 0;
   if (!state->slices.empty() && state->slices.back().code == state->code) {
     state->slices.back().ns += ns;
   } else {
@@ -32,16 +44,34 @@ void Advance(State* state, std::int64_t net) {
 
 // The row that is running, as far as it has come. Its slices stay owned by `state`.
 Row RunningRow(const State& state) {
-  Row row;
-  row.begin = state.row_begin;
-  row.is_step = state.in_step;
-  row.index = state.last_index;
-  row.first = state.in_step && state.step_first;
-  row.slices = state.slices;
-  return row;
+  return {.begin = state.row_begin,
+          .index = state.last_index,
+          .is_step = state.in_step,
+          .first = state.in_step && state.step_first,
+          .slices = state.slices};
+}
+
+// What the slices say, without looking at them where they are as usual.
+RowMeasures RunningMeasures(const State& state) {
+  if (!state.plain_row) return Measure(state.slices);
+  return {.work = state.at - state.row_begin,
+          .load_in_work = state.row_load,
+          .load_total = state.row_load,
+          .overlapped = state.row_load};
+}
+
+void BeginRow(State* state) {
+  state->slices.clear();
+  state->row_begin = state->at;
+  state->row_load = 0;
+  state->plain_row = true;
 }
 
 std::uint32_t CodeOf(const State& state) {
+  if (state.in_step) {
+    if (state.active.empty()) return kPlainWork;
+    if (state.active.size() == 1 && state.active[0].effect == Effect::kLoad) return kPlainLoad;
+  }
   const State::Span* blocking = nullptr;
   const State::Span* phase = nullptr;
   bool load = false;
@@ -92,6 +122,7 @@ BucketId RunContext::CustomBucket(NameId name) {
 }
 
 BucketId RunContext::SpanBucket(SpanKind kind, NameId name) {
+  if (kind == SpanKind::kDataLoading) return BucketOf(Category::kDataLoading);
   switch (kind) {
     case SpanKind::kAcceleratorInit: return BucketOf(Category::kAcceleratorInit);
     case SpanKind::kTrainingPrep: return BucketOf(Category::kTrainingPrep);
@@ -138,9 +169,10 @@ void Attempt::Rederive(WriterId lead, const Carry& carry) {
 }
 
 void Attempt::Append(const Record& record, std::int64_t time) {
-  here_ = &log_.end();
-  Process(record, time);
+  cursor_ = log_.end();
+  ordinal_ = cursor_.ordinal;
   log_.Append(record, time);
+  Process(record, time);
   version_ = ++context_->versions;
   if (rewind_to_) [[unlikely]]
     Rewind(*rewind_to_);
@@ -148,36 +180,60 @@ void Attempt::Append(const Record& record, std::int64_t time) {
 
 std::size_t Attempt::AppendRun(std::span<const Record> run, std::uint64_t* last_seq,
                                std::int64_t* last_time) {
+  constexpr std::size_t kAtATime = 256;  // what stays in a core's cache between the passes
   const WriterId writer = run.front().writer;
-  const bool lead = writer == lead_;
   std::uint64_t seq = *last_seq;
   std::int64_t time = *last_time;
   std::size_t taken = 0;
+  run = run.first(std::min(run.size(), kAtATime));
   for (const Record& record : run) {
     if (record.writer != writer || record.seq <= seq || record.time_ns < time ||
-        record.type >= RecordType::kExclude || TakenTime(record.time_ns) != record.time_ns) {
+        record.type >= RecordType::kExclude || record.time_ns > kTimeLimit) {
       break;
     }
     seq = record.seq;
     time = record.time_ns;
     ++taken;
-    if (state_.any_first_wall == kNoTime) [[unlikely]]
-      state_.any_first_wall = time;
-    here_ = &log_.end();
-    if (lead) {
-      ProcessLead(record, time);
-    } else {
-      ProcessOther(record, time);
-    }
-    if (!state_.ended) state_.life_wall = std::max(state_.life_wall, time);
-    log_.Append(record, time);
-    if (rewind_to_) [[unlikely]]
-      Rewind(*rewind_to_);
   }
+  if (taken == 0) return 0;
+  run = run.first(taken);
   *last_seq = seq;
   *last_time = time;
+  if (state_.any_first_wall == kNoTime) state_.any_first_wall = run.front().time_ns;
+  cursor_ = log_.end();
+  ordinal_ = cursor_.ordinal;
+  log_.Append(run);
+  if (writer == lead_) {
+    ProcessRun(run);
+  } else {
+    for (const Record& record : run) {
+      ProcessOther(record, record.time_ns);
+      ++ordinal_;
+    }
+  }
+  if (!state_.ended) state_.life_wall = std::max(state_.life_wall, time);
   version_ = ++context_->versions;
+  // All of the run is in the log already.
+  if (rewind_to_) [[unlikely]]
+    Rewind(*rewind_to_);
   return taken;
+}
+
+void Attempt::ProcessRun(std::span<const Record> run) {
+  const NetTime& net = context_->net;
+  for (const Record& record : run) {
+    const std::int64_t time = record.time_ns;
+    const bool usual = state_.begun && !state_.ended;
+    switch (usual ? record.type : RecordType::kNone) {
+      case RecordType::kStepStart: StepStart(record, net.Net(time), time); break;
+      case RecordType::kSpanBegin: SpanBegin(record, net.Net(time)); break;
+      case RecordType::kSpanEnd: SpanEnd(record, net.Net(time)); break;
+      default: ProcessLead(record, time);
+    }
+    if (rewind_to_) [[unlikely]]
+      return;
+    ++ordinal_;
+  }
 }
 
 std::vector<TimedRecord> Attempt::TakeFrom(std::uint64_t ordinal) {
@@ -194,12 +250,11 @@ std::vector<TimedRecord> Attempt::TakeFrom(std::uint64_t ordinal) {
 }
 
 void Attempt::Replay(RecordLog::Cursor cursor) {
-  RecordLog::Cursor before;
   TimedRecord timed;
   while (true) {
-    before = cursor;
+    cursor_ = cursor;
+    ordinal_ = cursor.ordinal;
     if (!log_.Next(&cursor, &timed)) break;
-    here_ = &before;
     Process(timed.record, timed.time);
     if (rewind_to_) {
       Rewind(*rewind_to_);
@@ -230,7 +285,10 @@ void Attempt::Rewind(std::uint64_t record) {
 }
 
 void Attempt::SaveCheckpoint() {
-  if (!checkpoints_.empty() && checkpoints_.back().cursor.ordinal == here_->ordinal) return;
+  if (!checkpoints_.empty() && checkpoints_.back().cursor.ordinal == ordinal_) return;
+  TimedRecord passed;
+  while (cursor_.ordinal < ordinal_ && log_.Next(&cursor_, &passed)) {
+  }
   if (checkpoints_.size() == kCheckpointsMax) {
     checkpoints_.erase(checkpoints_.begin());
     const std::uint64_t oldest = checkpoints_.front().cursor.ordinal;
@@ -241,7 +299,7 @@ void Attempt::SaveCheckpoint() {
     }
     std::erase_if(has_end_, [keep](std::uint64_t record) { return record < keep; });
   }
-  checkpoints_.push_back({*here_, state_, rows_.size(), segments_.size()});
+  checkpoints_.push_back({cursor_, state_, rows_.size(), segments_.size()});
 }
 
 void Attempt::Process(const Record& record, std::int64_t time) {
@@ -373,27 +431,26 @@ void Attempt::Dropped(const Record& record, std::int64_t net) {
   if (record.b != 0 && record.b != kNoTime) {
     Advance(&state_, std::min(net, context_->net.Net(TakenTime(record.b))));
   }
-  state_.code = SliceCode(SliceKind::kFixed, LoadState::kNone, BucketOf(Category::kOther));
+  SetCode(&state_, SliceCode(SliceKind::kFixed, LoadState::kNone, BucketOf(Category::kOther)));
   Advance(&state_, net);
   Recode();
 }
 
-void Attempt::Recode() { state_.code = CodeOf(state_); }
+void Attempt::Recode() { SetCode(&state_, CodeOf(state_)); }
 
 void Attempt::CloseRow() {
-  Row row = RunningRow(state_);
-  row.complete = row.is_step;
-  if (row.is_step || !row.slices.empty()) {
-    const RowMeasures measures = Measure(row.slices);
+  if (state_.in_step || !state_.slices.empty()) {
+    Row row = RunningRow(state_);
+    row.complete = row.is_step;
+    const RowMeasures measures = RunningMeasures(state_);
     state_.rows += 1;
     if (row.is_step) state_.max_work = std::max(state_.max_work, measures.work);
-    state_.splitter.Add(row, measures,
+    state_.splitter.Add(&row, measures,
                         [this](const Row& final_row, const RowMeasures& final_measures) {
                           Commit(final_row, final_measures);
                         });
   }
-  state_.slices.clear();
-  state_.row_begin = state_.at;
+  BeginRow(&state_);
 }
 
 // Whether it matters when the span ends.
@@ -408,7 +465,7 @@ void Attempt::CloseProvisionally(std::size_t active_index) {
   state_.notes[Note::kSpanUnclosed] += 1;
   state_.reinit_seen |= span.kind == SpanKind::kElasticReinit;
   if (state_.dangling.size() == kDanglingMax) state_.dangling.erase(state_.dangling.begin());
-  state_.dangling.push_back({span, here_->ordinal});
+  state_.dangling.push_back({span, ordinal_});
 }
 
 void Attempt::StepStart(const Record& record, std::int64_t net, std::int64_t wall) {
@@ -420,6 +477,14 @@ void Attempt::StepStart(const Record& record, std::int64_t net, std::int64_t wal
                                      static_cast<std::uint64_t>(s.carry.offset));
   };
   std::int64_t index = index_of(raw);
+  if (s.any_step && index > s.last_index && s.active.empty() && !s.reinit_seen) [[likely]] {
+    Advance(&s, net);
+    CloseRow();
+    s.repeats = 1;
+    s.step_first = false;
+    EnterStep(record, index);
+    return;
+  }
   bool rollback = false;
   bool counter = false;
   const bool again = s.any_step && index == s.last_index;
@@ -435,7 +500,7 @@ void Attempt::StepStart(const Record& record, std::int64_t net, std::int64_t wal
       rewind_to_ = s.repeat_record;
       return;
     }
-    counter = repeats > 2 || is_counter_.contains(here_->ordinal);
+    counter = repeats > 2 || is_counter_.contains(ordinal_);
     rollback = !counter;
     if (rollback) SaveCheckpoint();
   } else if (s.any_step && index < s.last_index) {
@@ -449,7 +514,7 @@ void Attempt::StepStart(const Record& record, std::int64_t net, std::int64_t wal
     if (IsEffective(span)) SaveCheckpoint();
   }
   s.repeats = repeats;
-  if (repeats == 2) s.repeat_record = here_->ordinal;
+  if (repeats == 2) s.repeat_record = ordinal_;
 
   Advance(&s, net);
   CloseRow();
@@ -474,10 +539,15 @@ void Attempt::StepStart(const Record& record, std::int64_t net, std::int64_t wal
     s.first_step_net = net;
     s.first_step_wall = wall;
   }
+  EnterStep(record, index);
+}
+
+void Attempt::EnterStep(const Record& record, std::int64_t index) {
+  State& s = state_;
   s.in_step = true;
   s.steps_started += 1;
   s.step_thread = record.thread;
-  s.last_raw = raw;
+  s.last_raw = record.a;
   s.last_index = index;
   s.carry.highest = s.carry.highest == kNoStep ? index : std::max(s.carry.highest, index);
   s.restore_seen = s.reinit_seen = false;
@@ -494,37 +564,58 @@ void Attempt::StepEnd(const Record& record, std::int64_t net) {
 
 void Attempt::SpanBegin(const Record& record, std::int64_t net) {
   State& s = state_;
-  const bool pairs_by_name = pairs_by_name_;
-  auto same = [&](const State::Span& span) {
-    return span.kind == record.span && span.name == record.name;
-  };
-  State::Span span;
-  span.record = here_->ordinal;
-  span.seq = record.seq;
-  span.kind = record.span;
-  span.name = record.name;
-  span.begin = net;
+  Effect effect;
   const bool other_thread = s.any_step && record.thread != s.step_thread;
   const bool overlapped = other_thread || record.blocking == Blocking::kNo;
   if (record.span == SpanKind::kAsyncDataLoading ||
       (record.span == SpanKind::kDataLoading && overlapped)) {
-    span.effect = Effect::kPassiveLoad;
+    effect = Effect::kPassiveLoad;
   } else if (record.span == SpanKind::kPhase) {
     // Phases take no time from anything; `blocking` says nothing about them.
-    span.effect = other_thread ? Effect::kNone : Effect::kPhase;
+    effect = other_thread ? Effect::kNone : Effect::kPhase;
   } else if (overlapped) {
-    span.effect = Effect::kNone;
+    effect = Effect::kNone;
   } else if (record.span == SpanKind::kDataLoading && record.blocking != Blocking::kYes) {
-    span.effect = Effect::kLoad;
+    effect = Effect::kLoad;
   } else {
-    span.effect = Effect::kBlocks;
+    effect = Effect::kBlocks;
   }
-  span.bucket = context_->SpanBucket(record.span, record.name);
+  if (!s.active.empty() || !s.dangling.empty()) [[unlikely]]
+    CloseSame(record, net);
 
-  // A newer begin of the same kind and name closes one that has no end.
+  Advance(&s, net);
+  if (record.span != SpanKind::kDataLoading) {
+    if (ExplainsGoingBack(record.span)) s.restore_seen = true;
+    if (record.span == SpanKind::kCheckpointSave) {
+      s.saves += 1;
+      if (effect == Effect::kBlocks) s.blocking_saves += 1;
+      if (s.last_save_begin != kNoTime) {
+        s.save_intervals += 1;
+        s.save_interval_ns += net - s.last_save_begin;
+      }
+      s.last_save_begin = net;
+    }
+  }
+  State::Span& span = s.active.emplace_back();
+  span.record = ordinal_;
+  span.seq = record.seq;
+  span.kind = record.span;
+  span.effect = effect;
+  span.name = record.name;
+  span.bucket = context_->SpanBucket(record.span, record.name);
+  span.begin = net;
+  Recode();
+}
+
+// A newer begin of the same kind and name closes one that has no end.
+void Attempt::CloseSame(const Record& record, std::int64_t net) {
+  State& s = state_;
+  auto same = [&](const State::Span& span) {
+    return span.kind == record.span && span.name == record.name;
+  };
   for (std::size_t i = s.active.size(); i-- > 0;) {
     if (!same(s.active[i]) || has_end_.contains(s.active[i].record)) continue;
-    if (pairs_by_name) {
+    if (pairs_by_name_) {
       Advance(&s, net);
       s.notes[Note::kSpanUnclosed] += 1;
       s.reinit_seen |= s.active[i].kind == SpanKind::kElasticReinit;
@@ -535,23 +626,9 @@ void Attempt::SpanBegin(const Record& record, std::int64_t net) {
       CloseProvisionally(i);
     }
   }
-  if (pairs_by_name) {
+  if (pairs_by_name_) {
     std::erase_if(s.dangling, [&](const State::Dangling& d) { return same(d.span); });
   }
-
-  Advance(&s, net);
-  if (ExplainsGoingBack(record.span)) s.restore_seen = true;
-  if (record.span == SpanKind::kCheckpointSave) {
-    s.saves += 1;
-    if (span.effect == Effect::kBlocks) s.blocking_saves += 1;
-    if (s.last_save_begin != kNoTime) {
-      s.save_intervals += 1;
-      s.save_interval_ns += net - s.last_save_begin;
-    }
-    s.last_save_begin = net;
-  }
-  s.active.push_back(span);
-  Recode();
 }
 
 void Attempt::SpanEnd(const Record& record, std::int64_t net) {
@@ -565,7 +642,11 @@ void Attempt::SpanEnd(const Record& record, std::int64_t net) {
     if (!ends(s.active[i])) continue;
     Advance(&s, net);
     s.reinit_seen |= s.active[i].kind == SpanKind::kElasticReinit;
-    s.active.erase(s.active.begin() + static_cast<std::ptrdiff_t>(i));
+    if (i + 1 == s.active.size()) {
+      s.active.pop_back();
+    } else {
+      s.active.erase(s.active.begin() + static_cast<std::ptrdiff_t>(i));
+    }
     Recode();
     return;
   }
@@ -594,7 +675,7 @@ Attempt::Closed Attempt::Close(EndKind kind, std::int64_t end_wall) const {
   State& s = closed.state;
   if (!s.begun) {
     s.at = s.row_begin = context_->net.Net(s.any_first_wall);
-    s.code = CodeOf(s);
+    SetCode(&s, CodeOf(s));
   }
   closed.end_net = std::max(context_->net.Net(end_wall), s.at);
   Advance(&s, closed.end_net);
@@ -617,11 +698,11 @@ Attempt::Closed Attempt::Close(EndKind kind, std::int64_t end_wall) const {
     closed.in_flight = true;
   } else {
     row.complete = row.is_step;
-    const RowMeasures measures = Measure(row.slices);
+    const RowMeasures measures = RunningMeasures(s);
     if (row.is_step) s.max_work = std::max(s.max_work, measures.work);
     if (row.is_step || !row.slices.empty()) {
       s.rows += 1;
-      s.splitter.Add(row, measures, keep);
+      s.splitter.Add(&row, measures, keep);
     }
     s.splitter.Finish();
   }

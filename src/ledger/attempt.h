@@ -116,6 +116,9 @@ class Attempt {
     std::uint32_t code = 0;      // of the slice that is running
     std::uint64_t rows = 0;      // made so far, waiting ones included
     std::vector<Slice> slices;   // of the row that is running
+    bool plain_code = false;     // `code` is unnamed work, with or without loading
+    bool plain_row = true;       // so are all slices
+    std::int64_t row_load = 0;   // loading in them
 
     // The running step and the last one started.
     bool in_step = false;
@@ -137,7 +140,8 @@ class Attempt {
       std::uint64_t record = 0;  // ordinal of its begin
       std::uint64_t seq = 0;
       SpanKind kind = SpanKind::kNone;
-      enum class Effect : std::uint8_t { kBlocks, kLoad, kPassiveLoad, kPhase, kNone } effect;
+      enum class Effect : std::uint8_t { kBlocks, kLoad, kPassiveLoad, kPhase, kNone };
+      Effect effect = Effect::kNone;
       NameId name = 0;
       BucketId bucket = 0;
       std::int64_t begin = 0;  // net
@@ -222,13 +226,16 @@ class Attempt {
   };
 
   void Process(const Record& record, std::int64_t time);
+  void ProcessRun(std::span<const Record> run);
   void ProcessLead(const Record& record, std::int64_t time);
   void ProcessOther(const Record& record, std::int64_t time);
   void Dropped(const Record& record, std::int64_t net);
   void Recode();
   void StepStart(const Record& record, std::int64_t net, std::int64_t wall);
+  void EnterStep(const Record& record, std::int64_t index);
   void StepEnd(const Record& record, std::int64_t net);
   void SpanBegin(const Record& record, std::int64_t net);
+  void CloseSame(const Record& record, std::int64_t net);
   void SpanEnd(const Record& record, std::int64_t net);
   void End(std::int64_t wall, bool clean, bool by_exit);
   void NoteExit(const Record& record);
@@ -254,7 +261,9 @@ class Attempt {
   std::unordered_set<std::uint64_t> has_end_;
   std::unordered_set<std::uint64_t> is_counter_;
   std::optional<std::uint64_t> rewind_to_;
-  const RecordLog::Cursor* here_ = nullptr;  // before the record that is being processed
+  // The record that is being processed, and a place in the log at or before it.
+  std::uint64_t ordinal_ = 0;
+  RecordLog::Cursor cursor_;
   std::uint64_t version_ = 0;
 };
 

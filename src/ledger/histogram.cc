@@ -1,7 +1,6 @@
 #include "ledger/histogram.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 #include <vector>
 
@@ -27,25 +26,6 @@ std::int64_t MedianOf(const std::vector<Weighted>& sorted, std::int64_t count) {
 std::int64_t Histogram::Bucket::Mean() const {
   const Wide sum = (static_cast<Wide>(sum_high) << 64) + sum_low;
   return static_cast<std::int64_t>(sum / count);
-}
-
-void Histogram::Change(std::int64_t value, std::int64_t sign) {
-  const auto v = static_cast<std::uint64_t>(std::max<std::int64_t>(value, 0));
-  // Page 0 holds 0..1023 exactly, page p holds [2^(p+9), 2^(p+10)) in 1024 equal buckets.
-  const int page = v < (1u << kSubBits) ? 0 : static_cast<int>(std::bit_width(v)) - kSubBits;
-  auto& slot = pages_[static_cast<std::size_t>(page)];
-  if (slot == nullptr) slot = std::make_unique<Page>();
-  const std::uint64_t sub = page == 0 ? v : (v >> (page - 1)) - (std::uint64_t{1} << kSubBits);
-  Bucket& bucket = (*slot)[sub];
-  bucket.count += sign;
-  count_ += sign;
-  if (sign > 0) {
-    bucket.sum_low += v;
-    bucket.sum_high += bucket.sum_low < v ? 1 : 0;
-  } else {
-    bucket.sum_high -= bucket.sum_low < v ? 1 : 0;
-    bucket.sum_low -= v;
-  }
 }
 
 template <typename Visit>

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
 
@@ -42,5 +44,24 @@ class Histogram {
   std::array<std::unique_ptr<Page>, kPages> pages_;
   std::int64_t count_ = 0;
 };
+
+inline void Histogram::Change(std::int64_t value, std::int64_t sign) {
+  const auto v = static_cast<std::uint64_t>(std::max<std::int64_t>(value, 0));
+  // Page 0 holds 0..1023 exactly, page p holds [2^(p+9), 2^(p+10)) in 1024 equal buckets.
+  const int page = v < (1u << kSubBits) ? 0 : static_cast<int>(std::bit_width(v)) - kSubBits;
+  auto& slot = pages_[static_cast<std::size_t>(page)];
+  if (slot == nullptr) slot = std::make_unique<Page>();
+  const std::uint64_t sub = page == 0 ? v : (v >> (page - 1)) - (std::uint64_t{1} << kSubBits);
+  Bucket& bucket = (*slot)[sub];
+  bucket.count += sign;
+  count_ += sign;
+  if (sign > 0) {
+    bucket.sum_low += v;
+    bucket.sum_high += bucket.sum_low < v ? 1 : 0;
+  } else {
+    bucket.sum_high -= bucket.sum_low < v ? 1 : 0;
+    bucket.sum_low -= v;
+  }
+}
 
 }  // namespace headway::ledger

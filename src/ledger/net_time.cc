@@ -30,8 +30,7 @@ void NetTime::Exclude(std::int64_t from, std::int64_t to) {
   gaps_ = std::move(merged);
 }
 
-std::int64_t NetTime::Net(std::int64_t wall) const {
-  if (gaps_.empty()) return wall;
+std::int64_t NetTime::NetOf(std::int64_t wall) const {
   // The last gap that begins before `wall`.
   auto next = std::partition_point(gaps_.begin(), gaps_.end(),
                                    [&](const Gap& gap) { return gap.from < wall; });

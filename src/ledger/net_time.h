@@ -22,7 +22,7 @@ class NetTime {
   void Exclude(std::int64_t from, std::int64_t to);
   bool empty() const { return gaps_.empty(); }
 
-  std::int64_t Net(std::int64_t wall) const;
+  std::int64_t Net(std::int64_t wall) const { return gaps_.empty() ? wall : NetOf(wall); }
   /// The earliest wall time with that net time (the end of an interval).
   std::int64_t WallEnd(std::int64_t net) const;
   /// The latest wall time with that net time (the begin of an interval).
@@ -39,6 +39,8 @@ class NetTime {
     std::int64_t to = 0;
     std::int64_t before = 0;  // excluded time before `from`
   };
+  std::int64_t NetOf(std::int64_t wall) const;
+
   std::vector<Gap> gaps_;  // disjoint, sorted, not touching
 };
 

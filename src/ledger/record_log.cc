@@ -1,12 +1,22 @@
 #include "ledger/record_log.h"
 
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <new>
+#include <type_traits>
+
 #include "ledger/varint.h"
 
 namespace headway::ledger {
 namespace {
 
-// Byte 0: the type (5 bits) and how many bytes the time difference takes (3 bits).
-// Byte 1: which fields are not what one would expect from the record before.
+// Byte 0: the type (5 bits), how many bytes the time difference takes (2 bits), and whether a byte
+// follows that says which fields are not what one would expect from the records before.
+constexpr unsigned kLengthShift = 5;
+constexpr unsigned kUnexpected = 128;
 enum Field : std::uint8_t {
   kWriter = 1,   // writer and absolute seq follow
   kSeqJump = 2,  // seq is not the last one's plus one
@@ -18,87 +28,212 @@ enum Field : std::uint8_t {
   kHandle = 128,  // b is the seq of an earlier record: how far back follows
 };
 
-bool IsStep(RecordType type) {
-  return type == RecordType::kStepStart || type == RecordType::kStepEnd ||
-         type == RecordType::kStepSoftEnd;
+// Bytes of a time difference: below 65 µs, 4.3 s, 18 minutes, anything.
+constexpr Lengths kLengths(2, 4, 5, 8);
+
+using Cursor = RecordLog::Cursor;
+
+// A record as six words, to compare it with what was expected in a few instructions. The first has
+// a byte each for type, span kind and blocking, and the thread; the second writer and name.
+struct Words {
+  std::uint64_t head = 0, who = 0, seq = 0, time = 0, a = 0, b = 0;
+};
+static_assert(sizeof(Record) == sizeof(Words) && std::has_unique_object_representations_v<Record>);
+
+// Loads one word where it is needed, instead of copying the record.
+template <std::size_t kWord>
+[[gnu::always_inline]] inline std::uint64_t WordOf(const Record& record) {
+  std::uint64_t word;
+  std::memcpy(&word, reinterpret_cast<const unsigned char*>(&record) + 8 * kWord, 8);
+  return word;
 }
 
-// What `a` is when nothing is said about it.
-std::int64_t ExpectedA(RecordType type, std::int64_t step) {
+constexpr std::uint64_t kSpanBits = 0xffff00;
+constexpr std::uint64_t kThreadBits = std::uint64_t{0xffff} << 32;
+constexpr std::uint64_t kWriterBits = 0xffffffff;
+constexpr std::uint64_t kNoStepWord = static_cast<std::uint64_t>(kNoStep);
+
+[[gnu::always_inline]] inline RecordType TypeIn(std::uint64_t head) {
+  return static_cast<RecordType>(head & 0xff);
+}
+[[gnu::always_inline]] inline std::uint64_t HeadOf(RecordType type) {
+  return static_cast<std::uint64_t>(type);
+}
+
+// What a record of this type holds, taken at `time`, when nothing is said about it.
+[[gnu::always_inline]] inline Words ExpectedAfter(const Cursor& cursor, RecordType type,
+                                                  std::int64_t time) {
+  Words e{.head = HeadOf(type) | cursor.thread,
+          .who = cursor.writer,
+          .seq = cursor.seq + 1,
+          .time = static_cast<std::uint64_t>(time)};
   switch (type) {
-    case RecordType::kStepStart: return Undelta(step, 1);
+    case RecordType::kStepStart: e.a = static_cast<std::uint64_t>(cursor.step) + 1; break;
     case RecordType::kStepEnd:
-    case RecordType::kStepSoftEnd: return step;
+    case RecordType::kStepSoftEnd: e.a = static_cast<std::uint64_t>(cursor.step); break;
+    case RecordType::kSpanEnd: e.b = cursor.begin_seq; [[fallthrough]];
     case RecordType::kSpanBegin:
-    case RecordType::kSpanEnd: return kNoStep;
-    default: return 0;
+      e.head |= cursor.span;
+      e.who |= cursor.name;
+      e.a = kNoStepWord;
+      break;
+    default: break;
+  }
+  return e;
+}
+
+// Keeps what later records of some types are relative to.
+[[gnu::always_inline]] inline void Remember(RecordType type, std::uint64_t head, std::uint64_t who,
+                                            std::uint64_t seq, std::uint64_t a, Cursor* cursor) {
+  switch (type) {
+    case RecordType::kStepStart:
+    case RecordType::kStepEnd:
+    case RecordType::kStepSoftEnd: cursor->step = static_cast<std::int64_t>(a); break;
+    case RecordType::kSpanBegin:
+      cursor->span = head & kSpanBits;
+      cursor->name = who & ~kWriterBits;
+      cursor->begin_seq = seq;
+      break;
+    default: break;
+  }
+}
+
+// The fields that are not as expected, behind the time difference. Returns which they are.
+[[gnu::noinline]] unsigned PutUnexpected(const Words& r, std::int64_t time, const Words& e,
+                                         std::uint8_t** place) {
+  std::uint8_t* out = *place;
+  unsigned fields = 0;
+  auto zigzag = [](std::uint64_t value) { return ZigZag(static_cast<std::int64_t>(value)); };
+  if (((r.who ^ e.who) & kWriterBits) != 0) {
+    fields |= kWriter;
+    out = PutVarint(PutVarint(out, r.who & kWriterBits), r.seq);
+  } else if (r.seq != e.seq) {
+    fields |= kSeqJump;
+    out = PutVarint(out, zigzag(r.seq - e.seq));
+  }
+  if (static_cast<std::int64_t>(r.time) != time) {
+    fields |= kClamped;
+    out = PutVarint(out, zigzag(e.time - r.time));
+  }
+  if (((r.head ^ e.head) & kThreadBits) != 0) {
+    fields |= kThread;
+    out = PutVarint(out, r.head >> 32 & 0xffff);
+  }
+  if (((r.head ^ e.head) & kSpanBits) != 0 || ((r.who ^ e.who) & ~kWriterBits) != 0) {
+    fields |= kSpanName;
+    *out++ = static_cast<std::uint8_t>((r.head >> 8 & 0x3f) | (r.head >> 16 & 0x03) << 6);
+    out = PutVarint(out, r.who >> 32);
+  }
+  if (r.a != e.a) {
+    fields |= kA;
+    out = PutVarint(out, zigzag(r.a - e.a));
+  }
+  if (r.b != e.b) {
+    const std::uint64_t back = r.seq - r.b;
+    if (TypeIn(r.head) == RecordType::kSpanEnd && back < (1u << 20)) {
+      fields |= kHandle;
+      out = PutVarint(out, back);
+    } else {
+      fields |= kB;
+      out = PutVarint(out, zigzag(r.b));
+    }
+  }
+  *place = out;
+  return fields;
+}
+
+// `type` is the record's; where it is a constant only what concerns it is left of this.
+[[gnu::always_inline]] inline std::uint8_t* PutAs(RecordType type, const Record& record,
+                                                  std::int64_t time, Cursor* cursor,
+                                                  std::uint8_t* out) {
+  const std::uint64_t passed =
+      static_cast<std::uint64_t>(time) - static_cast<std::uint64_t>(cursor->time);
+  const unsigned code = kLengths.CodeOf(passed);
+  const unsigned head = static_cast<unsigned>(type) | code << kLengthShift;
+  const Words e = ExpectedAfter(*cursor, type, time);
+  const std::uint64_t difference = (WordOf<0>(record) ^ e.head) | (WordOf<1>(record) ^ e.who) |
+                                   (WordOf<2>(record) ^ e.seq) | (WordOf<3>(record) ^ e.time) |
+                                   (WordOf<4>(record) ^ e.a) | (WordOf<5>(record) ^ e.b);
+  if (difference == 0) [[likely]] {
+    out[0] = static_cast<std::uint8_t>(head);
+    std::memcpy(out + 1, &passed, 8);
+    out += 1 + kLengths.Bytes(code);
+  } else {
+    out[0] = static_cast<std::uint8_t>(head | kUnexpected);
+    std::memcpy(out + 2, &passed, 8);
+    std::uint8_t* place = out + 2 + kLengths.Bytes(code);
+    out[1] = static_cast<std::uint8_t>(PutUnexpected(std::bit_cast<Words>(record), time,
+                                                     ExpectedAfter(*cursor, type, time), &place));
+    out = place;
+    cursor->thread = WordOf<0>(record) & kThreadBits;
+    cursor->writer = WordOf<1>(record) & kWriterBits;
+  }
+  cursor->seq = WordOf<2>(record);
+  cursor->time = time;
+  Remember(type, WordOf<0>(record), WordOf<1>(record), WordOf<2>(record), WordOf<4>(record),
+           cursor);
+  return out;
+}
+
+[[gnu::always_inline]] inline std::uint8_t* Put(const Record& record, std::int64_t time,
+                                                Cursor* cursor, std::uint8_t* out) {
+  switch (record.type) {
+    case RecordType::kStepStart: return PutAs(RecordType::kStepStart, record, time, cursor, out);
+    case RecordType::kStepSoftEnd:
+      return PutAs(RecordType::kStepSoftEnd, record, time, cursor, out);
+    case RecordType::kSpanBegin: return PutAs(RecordType::kSpanBegin, record, time, cursor, out);
+    case RecordType::kSpanEnd: return PutAs(RecordType::kSpanEnd, record, time, cursor, out);
+    default: return PutAs(record.type, record, time, cursor, out);
   }
 }
 
 }  // namespace
 
-void RecordLog::Append(const Record& r, std::int64_t time) {
-  if (chunks_.empty() || chunks_.back().used + kRecordBytesMax > kChunkBytes) {
-    chunks_.push_back({0, std::make_unique_for_overwrite<std::uint8_t[]>(kChunkBytes)});
-    end_.chunk = static_cast<std::uint32_t>(chunks_.size() - 1);
-    end_.offset = 0;
+void RecordLog::AddChunk() {
+  const auto wanted = static_cast<std::uint32_t>(
+      std::clamp<std::size_t>(std::bit_ceil(memory_ / 4), kChunkBytesMin, kChunkBytesMax));
+  Chunk chunk;
+  chunk.size = wanted;
+  if (wanted == kChunkBytesMax) {
+    chunk.bytes.reset(static_cast<std::uint8_t*>(std::aligned_alloc(wanted, wanted)));
+    if (chunk.bytes != nullptr) ::madvise(chunk.bytes.get(), wanted, MADV_HUGEPAGE);
+  } else {
+    chunk.bytes.reset(static_cast<std::uint8_t*>(std::malloc(wanted)));
   }
+  if (chunk.bytes == nullptr) throw std::bad_alloc();
+  chunks_.push_back(std::move(chunk));
+  memory_ += wanted;
+  end_.chunk = static_cast<std::uint32_t>(chunks_.size() - 1);
+  end_.offset = 0;
+}
+
+void RecordLog::Append(const Record& record, std::int64_t time) {
+  if (chunks_.empty() || chunks_.back().size - chunks_.back().used < kRecordBytesMax) AddChunk();
   Chunk& chunk = chunks_.back();
-  std::uint8_t* const begin = chunk.bytes.get() + chunk.used;
-  const std::uint64_t passed = ZigZag(Delta(time, end_.time));
-  const unsigned extra = ExtraBytes(passed);
-  std::uint8_t* out = PutBytes(begin + 2, passed, extra);
-  unsigned fields = 0;
-  const bool goes_on = (r.writer == end_.writer) & (r.seq == end_.seq + 1) & (time == r.time_ns) &
-                       (r.thread == end_.thread);
-  if (!goes_on) [[unlikely]] {
-    if (r.writer != end_.writer) {
-      fields |= kWriter;
-      out = PutVarint(PutVarint(out, r.writer), r.seq);
-    } else if (r.seq != end_.seq + 1) {
-      fields |= kSeqJump;
-      out = PutVarint(out, ZigZag(static_cast<std::int64_t>(r.seq - end_.seq)));
-    }
-    if (time != r.time_ns) {
-      fields |= kClamped;
-      out = PutVarint(out, ZigZag(Delta(time, r.time_ns)));
-    }
-    if (r.thread != end_.thread) {
-      fields |= kThread;
-      out = PutVarint(out, r.thread);
-      end_.thread = r.thread;
-    }
-    end_.writer = r.writer;
-  }
-  if ((static_cast<unsigned>(r.span) | static_cast<unsigned>(r.blocking) | r.name) != 0) {
-    fields |= kSpanName;
-    *out++ = static_cast<std::uint8_t>(static_cast<unsigned>(r.span) |
-                                       static_cast<unsigned>(r.blocking) << 6);
-    out = PutVarint(out, r.name);
-  }
-  const std::int64_t expected = ExpectedA(r.type, end_.step);
-  if (r.a != expected) [[unlikely]] {
-    fields |= kA;
-    out = PutVarint(out, ZigZag(Delta(r.a, expected)));
-  }
-  if (r.b != 0) {
-    const std::uint64_t back = r.seq - static_cast<std::uint64_t>(r.b);
-    if (r.type == RecordType::kSpanEnd && back < (1u << 20)) {
-      fields |= kHandle;
-      out = PutVarint(out, back);
-    } else {
-      fields |= kB;
-      out = PutVarint(out, ZigZag(r.b));
-    }
-  }
-  if (IsStep(r.type)) end_.step = r.a;
-  begin[0] = static_cast<std::uint8_t>(static_cast<unsigned>(r.type) | extra << 5);
-  begin[1] = static_cast<std::uint8_t>(fields);
-  chunk.used = static_cast<std::uint32_t>(out - chunk.bytes.get());
-  end_.offset = chunk.used;
+  std::uint8_t* const base = chunk.bytes.get();
+  end_.offset = chunk.used =
+      static_cast<std::uint32_t>(Put(record, time, &end_, base + chunk.used) - base);
   end_.ordinal += 1;
-  end_.seq = r.seq;
-  end_.time = time;
+}
+
+void RecordLog::Append(std::span<const Record> records) {
+  while (!records.empty()) {
+    if (chunks_.empty() || chunks_.back().size - chunks_.back().used < kRecordBytesMax) AddChunk();
+    Chunk& chunk = chunks_.back();
+    std::uint8_t* const base = chunk.bytes.get();
+    std::uint8_t* const limit = base + chunk.size - kRecordBytesMax;
+    std::uint8_t* out = base + chunk.used;
+    Cursor cursor = end_;  // here, where no store of a byte can change it
+    const Record* record = records.data();
+    const Record* const end = record + records.size();
+    for (; record != end && out <= limit; ++record) {
+      out = Put(*record, record->time_ns, &cursor, out);
+    }
+    cursor.offset = chunk.used = static_cast<std::uint32_t>(out - base);
+    cursor.ordinal += static_cast<std::size_t>(record - records.data());
+    end_ = cursor;
+    records = std::span(record, end);
+  }
 }
 
 bool RecordLog::Next(Cursor* cursor, TimedRecord* timed) const {
@@ -109,68 +244,71 @@ bool RecordLog::Next(Cursor* cursor, TimedRecord* timed) const {
   }
   const std::uint8_t* const base = chunks_[cursor->chunk].bytes.get();
   const std::uint8_t* in = base + cursor->offset;
-  Record& r = timed->record;
-  r = Record{};
-  r.type = static_cast<RecordType>(in[0] & 0x1f);
-  const unsigned fields = in[1];
+  const unsigned head = *in++;
+  const unsigned fields = head & kUnexpected ? *in++ : 0;
   std::uint64_t value = 0;
-  in = GetBytes(in + 2, in[0] >> 5, &value);
-  cursor->time = Undelta(UnZigZag(value), cursor->time);
-  if (fields & kWriter) {
-    in = GetVarint(in, &value);
-    cursor->writer = static_cast<WriterId>(value);
-    in = GetVarint(in, &cursor->seq);
-  } else if (fields & kSeqJump) {
-    in = GetVarint(in, &value);
-    cursor->seq += static_cast<std::uint64_t>(UnZigZag(value));
-  } else {
-    cursor->seq += 1;
+  in = GetBytes(in, kLengths.Bytes(head >> kLengthShift & 3) - 1, &value);
+  timed->time = Undelta(static_cast<std::int64_t>(value), cursor->time);
+  const auto type = static_cast<RecordType>(head & 0x1f);
+  Words r = ExpectedAfter(*cursor, type, timed->time);
+  if (fields != 0) [[unlikely]] {
+    auto unzigzag = [](std::uint64_t zigzag) {
+      return static_cast<std::uint64_t>(UnZigZag(zigzag));
+    };
+    if (fields & kWriter) {
+      in = GetVarint(in, &value);
+      cursor->writer = value;
+      r.who = (r.who & ~kWriterBits) | value;
+      in = GetVarint(in, &r.seq);
+    } else if (fields & kSeqJump) {
+      in = GetVarint(in, &value);
+      r.seq += unzigzag(value);
+    }
+    if (fields & kClamped) {
+      in = GetVarint(in, &value);
+      r.time -= unzigzag(value);
+    }
+    if (fields & kThread) {
+      in = GetVarint(in, &value);
+      cursor->thread = value << 32;
+      r.head = (r.head & ~kThreadBits) | cursor->thread;
+    }
+    if (fields & kSpanName) {
+      const std::uint64_t span = *in++;
+      r.head = (r.head & ~kSpanBits) | (span & 0x3f) << 8 | (span >> 6) << 16;
+      in = GetVarint(in, &value);
+      r.who = (r.who & kWriterBits) | value << 32;
+    }
+    if (fields & kA) {
+      in = GetVarint(in, &value);
+      r.a += unzigzag(value);
+    }
+    if (fields & kHandle) {
+      in = GetVarint(in, &value);
+      r.b = r.seq - value;
+    } else if (fields & kB) {
+      in = GetVarint(in, &value);
+      r.b = unzigzag(value);
+    }
   }
-  r.writer = cursor->writer;
-  r.seq = cursor->seq;
-  timed->time = r.time_ns = cursor->time;
-  if (fields & kClamped) {
-    in = GetVarint(in, &value);
-    r.time_ns = Delta(cursor->time, UnZigZag(value));
-  }
-  if (fields & kThread) {
-    in = GetVarint(in, &value);
-    cursor->thread = static_cast<std::uint16_t>(value);
-  }
-  r.thread = cursor->thread;
-  if (fields & kSpanName) {
-    r.span = static_cast<SpanKind>(*in & 0x3f);
-    r.blocking = static_cast<Blocking>(*in++ >> 6);
-    in = GetVarint(in, &value);
-    r.name = static_cast<NameId>(value);
-  }
-  r.a = ExpectedA(r.type, cursor->step);
-  if (fields & kA) {
-    in = GetVarint(in, &value);
-    r.a = Undelta(UnZigZag(value), r.a);
-  }
-  if (fields & kHandle) {
-    in = GetVarint(in, &value);
-    r.b = static_cast<std::int64_t>(r.seq - value);
-  } else if (fields & kB) {
-    in = GetVarint(in, &value);
-    r.b = UnZigZag(value);
-  }
-  if (IsStep(r.type)) cursor->step = r.a;
-  cursor->offset = static_cast<std::uint32_t>(in - base);
+  timed->record = std::bit_cast<Record>(r);
+  Remember(type, r.head, r.who, r.seq, r.a, cursor);
+  cursor->seq = r.seq;
+  cursor->time = timed->time;
   cursor->ordinal += 1;
+  cursor->offset = static_cast<std::uint32_t>(in - base);
   return true;
 }
 
 void RecordLog::Truncate(const Cursor& cursor) {
   if (cursor.ordinal >= end_.ordinal) return;
   end_ = cursor;
-  if (cursor.ordinal == 0) {
-    chunks_.clear();
-    return;
+  const std::size_t keep = cursor.ordinal == 0 ? 0 : cursor.chunk + 1;
+  while (chunks_.size() > keep) {
+    memory_ -= chunks_.back().size;
+    chunks_.pop_back();
   }
-  chunks_.resize(cursor.chunk + 1);
-  chunks_.back().used = cursor.offset;
+  if (keep != 0) chunks_.back().used = cursor.offset;
 }
 
 }  // namespace headway::ledger

@@ -3,42 +3,6 @@
 #include <algorithm>
 
 namespace headway::ledger {
-namespace {
-
-bool IsLoading(std::uint32_t code) {
-  return LoadIn(code) != LoadState::kNone ||
-         (KindOf(code) == SliceKind::kFixed && BucketIn(code) == BucketOf(Category::kDataLoading));
-}
-
-// Loading that runs beside something else: never an instant that is itself data_loading.
-bool IsOverlapped(std::uint32_t code) {
-  if (KindOf(code) == SliceKind::kFixed) {
-    return PassiveLoad(code) && BucketIn(code) != BucketOf(Category::kDataLoading);
-  }
-  return PassiveLoad(code) || KindOf(code) == SliceKind::kWorkLoad;
-}
-
-}  // namespace
-
-RowMeasures Measure(std::span<const Slice> slices) {
-  RowMeasures measures;
-  for (const Slice& slice : slices) {
-    const std::uint32_t code = slice.code;
-    if (IsWork(code)) {
-      measures.work += slice.ns;
-      if (KindOf(code) == SliceKind::kWorkLoad) measures.load_in_work += slice.ns;
-      measures.labels |= BucketIn(code) != 0;
-    } else {
-      measures.fixed += slice.ns;
-    }
-    if (IsLoading(code)) {
-      measures.load_total += slice.ns;
-      if (IsOverlapped(code)) measures.overlapped += slice.ns;
-    }
-  }
-  return measures;
-}
-
 void AddRow(const Row& row, std::int64_t from, std::int64_t to, Sums* sums) {
   const std::int64_t end = row.end();
   if (from <= row.begin && to >= end) {

@@ -74,7 +74,39 @@ struct RowMeasures {
   std::int64_t fixed = 0;         // what is not work
   bool labels = false;            // named phases inside the work
 };
-RowMeasures Measure(std::span<const Slice> slices);
+
+/// Whether loading of any kind is active.
+inline bool IsLoading(std::uint32_t code) {
+  return LoadIn(code) != LoadState::kNone ||
+         (KindOf(code) == SliceKind::kFixed && BucketIn(code) == BucketOf(Category::kDataLoading));
+}
+
+/// Loading that runs beside something else: never an instant that is itself data_loading.
+inline bool IsOverlapped(std::uint32_t code) {
+  if (KindOf(code) == SliceKind::kFixed) {
+    return PassiveLoad(code) && BucketIn(code) != BucketOf(Category::kDataLoading);
+  }
+  return PassiveLoad(code) || KindOf(code) == SliceKind::kWorkLoad;
+}
+
+inline RowMeasures Measure(std::span<const Slice> slices) {
+  RowMeasures measures;
+  for (const Slice& slice : slices) {
+    const std::uint32_t code = slice.code;
+    if (IsWork(code)) {
+      measures.work += slice.ns;
+      if (KindOf(code) == SliceKind::kWorkLoad) measures.load_in_work += slice.ns;
+      measures.labels |= BucketIn(code) != 0;
+    } else {
+      measures.fixed += slice.ns;
+    }
+    if (IsLoading(code)) {
+      measures.load_total += slice.ns;
+      if (IsOverlapped(code)) measures.overlapped += slice.ns;
+    }
+  }
+  return measures;
+}
 
 /// Part of a row: [begin, end) in net time. `retainable` parts are productive unless wasted.
 struct Piece {

@@ -1,6 +1,8 @@
 #include "ledger/row_store.h"
 
 #include <algorithm>
+#include <cstring>
+#include <new>
 
 #include "ledger/varint.h"
 
@@ -17,9 +19,11 @@ enum Flag : std::uint8_t {
   kOneSlice = 128,
 };
 
-// A slice is one byte for its code, or kLongCode and a varint, and for how many bytes its length
-// takes (3 bits), and then those bytes.
-constexpr unsigned kLongCode = 31;
+// A slice is one byte for its code (6 bits), or kLongCode and a varint, and for how many bytes its
+// length takes (2 bits: below 17 ms, 4.3 s, 18 minutes, anything), and then those bytes.
+constexpr unsigned kLongCode = 63;
+constexpr unsigned kLengthShift = 6;
+constexpr Lengths kLengths(3, 4, 5, 8);
 
 // Room behind the last byte, for reading and writing eight bytes at a time.
 constexpr std::size_t kSlack = 8;
@@ -33,7 +37,7 @@ void AddSparse(const std::vector<std::pair<BucketId, std::int64_t>>& from, Sums*
 // Reads the rows of one block one after the other.
 struct RowStore::Decoder {
   Decoder(const Group& group, const Block& block)
-      : in(group.bytes.data() + block.offset), at(block.begin), index(block.index_before) {}
+      : in(group.bytes.get() + block.offset), at(block.begin), index(block.index_before) {}
 
   void Next(Row* row) {
     const std::uint8_t flags = *in++;
@@ -69,12 +73,12 @@ struct RowStore::Decoder {
     row->begin = at;
     for (Slice& slice : slices) {
       const unsigned head = *in++;
-      slice.code = head & 31;
+      slice.code = head & kLongCode;
       if (slice.code == kLongCode) {
         in = GetVarint(in, &value);
         slice.code = static_cast<std::uint32_t>(value);
       }
-      in = GetBytes(in, head >> 5, &value);
+      in = GetBytes(in, kLengths.Bytes(head >> kLengthShift) - 1, &value);
       slice.ns = static_cast<std::int64_t>(value);
       at += slice.ns;
     }
@@ -87,15 +91,21 @@ struct RowStore::Decoder {
   std::vector<Slice> slices;
 };
 
+void RowStore::Group::Resize(std::size_t wanted) {
+  auto* const moved = static_cast<std::uint8_t*>(std::realloc(bytes.get(), wanted));
+  if (moved == nullptr) throw std::bad_alloc();
+  (void)bytes.release();
+  bytes.reset(moved);
+  size = wanted;
+}
+
 void RowStore::StartBlock(std::int64_t begin) {
   if (groups_.empty() || groups_.back().blocks.size() == kGroupBlocks) {
     Group group;
     group.before = sealed_;
     if (!groups_.empty()) {
-      std::vector<std::uint8_t>& full = groups_.back().bytes;
-      full.resize(used_ + kSlack);
-      full.shrink_to_fit();
-      group.bytes.resize(full.size() * 9 / 8);
+      groups_.back().Resize(used_ + kSlack);
+      group.Resize(groups_.back().size * 9 / 8);
     }
     groups_.push_back(std::move(group));
     used_ = 0;
@@ -124,14 +134,10 @@ void RowStore::SealBlock() {
   block_sums_.slow = block_sums_.overlapped = block_sums_.steps = block_sums_.outside = 0;
 }
 
-void RowStore::Append(const Row& row, const RowMeasures& measures) {
-  if (count_ % kBlockRows == 0) StartBlock(row.begin);
-  std::vector<std::uint8_t>& bytes = groups_.back().bytes;
-  const std::size_t most = 5 * kVarintBytesMax + 16 * row.slices.size() + kSlack;
-  if (used_ + most > bytes.size()) bytes.resize(2 * bytes.size() + most);
-  std::uint8_t* out = bytes.data() + used_;
+// What a row says beyond being the next step, behind the flags. Returns those.
+[[gnu::noinline]] unsigned RowStore::PutUnusual(const Row& row, std::uint8_t** place) {
+  std::uint8_t* out = *place;
   unsigned flags = static_cast<unsigned>(row.extra_kind) << kExtraShift;
-  std::uint8_t* const flags_at = out++;
   if (row.is_step) {
     flags |= kStep;
     if (row.index == Undelta(index_, 1)) {
@@ -153,6 +159,26 @@ void RowStore::Append(const Row& row, const RowMeasures& measures) {
     flags |= kSlow;
     out = PutVarint(out, static_cast<std::uint64_t>(row.slow));
   }
+  *place = out;
+  return flags;
+}
+
+void RowStore::Append(const Row& row, const RowMeasures& measures) {
+  if (count_ % kBlockRows == 0) StartBlock(row.begin);
+  Group& group = groups_.back();
+  const std::size_t most = 5 * kVarintBytesMax + 16 * row.slices.size() + kSlack;
+  if (used_ + most > group.size) group.Resize(2 * group.size + most);
+  std::uint8_t* const begin = group.bytes.get() + used_;
+  std::uint8_t* out = begin + 1;
+  unsigned flags = kStep | kNextIndex;
+  if (row.is_step && !row.first && row.index == Undelta(index_, 1) &&
+      row.extra_kind == Row::Extra::kNone && (row.loading | row.slow) == 0) [[likely]] {
+    index_ = row.index;
+  } else {
+    std::uint8_t* place = out;
+    flags = PutUnusual(row, &place);
+    out = place;
+  }
   if (row.slices.size() == 1) {
     flags |= kOneSlice;
   } else {
@@ -160,19 +186,30 @@ void RowStore::Append(const Row& row, const RowMeasures& measures) {
   }
   for (const Slice& slice : row.slices) {
     const auto ns = static_cast<std::uint64_t>(slice.ns);
-    const unsigned extra = ExtraBytes(ns);
-    if (slice.code < kLongCode) {
-      *out++ = static_cast<std::uint8_t>(slice.code | extra << 5);
+    const unsigned length = kLengths.CodeOf(ns);
+    if (slice.code < kLongCode) [[likely]] {
+      *out++ = static_cast<std::uint8_t>(slice.code | length << kLengthShift);
     } else {
-      *out++ = static_cast<std::uint8_t>(kLongCode | extra << 5);
+      *out++ = static_cast<std::uint8_t>(kLongCode | length << kLengthShift);
       out = PutVarint(out, slice.code);
     }
-    out = PutBytes(out, ns, extra);
+    std::memcpy(out, &ns, 8);
+    out += kLengths.Bytes(length);
   }
-  *flags_at = static_cast<std::uint8_t>(flags);
-  used_ = static_cast<std::size_t>(out - bytes.data());
+  *begin = static_cast<std::uint8_t>(flags);
+  used_ += static_cast<std::size_t>(out - begin);
   end_ = row.begin + measures.work + measures.fixed;
-  AddRow(row, measures, &block_sums_);
+  if (row.extra == 0 && measures.fixed == 0 && !measures.labels) [[likely]] {
+    // As AddRow; the unnamed categories have their place from the start.
+    std::int64_t* const ns = block_sums_.ns.data();
+    ns[BucketOf(Category::kProductive)] += measures.work - row.loading;
+    ns[BucketOf(Category::kDataLoading)] += row.loading;
+    block_sums_.overlapped += measures.overlapped - row.loading;
+    block_sums_.slow += row.slow;
+    block_sums_.steps += row.is_step && row.complete ? 1 : 0;
+  } else {
+    AddRow(row, measures, &block_sums_);
+  }
   count_ += 1;
   if (count_ % kBlockRows == 0) SealBlock();
 }
@@ -213,13 +250,13 @@ void RowStore::Truncate(std::uint64_t count, const std::function<void(const Row&
   }
   index_ = decoder.index;
   end_ = decoder.at;
-  used_ = static_cast<std::size_t>(decoder.in - groups_[g].bytes.data());
+  used_ = static_cast<std::size_t>(decoder.in - groups_[g].bytes.get());
   groups_.resize(keep == 0 && b == 0 ? g : g + 1);
   if (groups_.size() > g) {
     groups_[g].blocks.resize(b);
     if (keep != 0) groups_[g].blocks.push_back(std::move(block));
   } else if (g > 0) {
-    used_ = groups_.back().bytes.size() - kSlack;  // full: the next row starts a group
+    used_ = groups_.back().size - kSlack;  // full: the next row starts a group
   }
   count_ = count;
 }
@@ -391,7 +428,7 @@ std::optional<std::int64_t> RowStore::LastIndex(std::uint64_t first, std::uint64
 std::size_t RowStore::MemoryBytes() const {
   std::size_t bytes = 0;
   for (const Group& group : groups_) {
-    bytes += sizeof(Group) + group.bytes.capacity() + group.before.ns.size() * 8;
+    bytes += sizeof(Group) + group.size + group.before.ns.size() * 8;
     for (const Block& block : group.blocks) bytes += sizeof(Block) + block.ns.capacity() * 16;
   }
   return bytes;

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -67,13 +69,20 @@ class RowStore {
     std::vector<std::pair<BucketId, std::int64_t>> ns;  // sums, set when the block is full
     std::int64_t slow = 0, overlapped = 0, steps = 0, outside = 0;
   };
+  struct Free {
+    void operator()(std::uint8_t* bytes) const { std::free(bytes); }
+  };
   struct Group {
     Sums before;  // sums of all earlier groups
-    std::vector<std::uint8_t> bytes;
+    std::unique_ptr<std::uint8_t[], Free> bytes;
+    std::size_t size = 0;  // of `bytes`
     std::vector<Block> blocks;
+
+    void Resize(std::size_t wanted);
   };
   struct Decoder;
 
+  unsigned PutUnusual(const Row& row, std::uint8_t** place);
   void StartBlock(std::int64_t begin);
   void SealBlock();
   std::uint64_t RowsIn(std::size_t group, std::size_t block) const;
@@ -81,10 +90,10 @@ class RowStore {
   Sums BeforeBlock(std::size_t group, std::size_t block) const;
 
   std::vector<Group> groups_;
-  Sums sealed_;      // of all full blocks
-  Sums block_sums_;  // of the last block, when it is not full
+  Sums sealed_;                                                       // of all full blocks
+  Sums block_sums_{.ns = std::vector<std::int64_t>(kCategoryCount)};  // of the last, unfinished one
   std::uint64_t count_ = 0;
-  std::size_t used_ = 0;  // bytes of the last group; its vector may be larger
+  std::size_t used_ = 0;  // bytes of the last group, which may have room for more
   std::int64_t end_ = 0;
   std::int64_t index_ = 0;
 };

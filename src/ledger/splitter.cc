@@ -15,9 +15,8 @@ std::int64_t Times(std::int64_t value, std::int64_t factor) {
 
 std::int64_t Plus(std::int64_t a, std::int64_t b) { return a > kMaxNs - b ? kMaxNs : a + b; }
 
-// Jitter is not lateness: up to a sixteenth above the baseline there is no excess.
 std::int64_t Excess(std::int64_t work, std::int64_t b) {
-  return work > Plus(b, b / 16) ? work - b : 0;
+  return work > UsualWork(b) ? work - b : 0;
 }
 
 // The k-th smallest (from 0) of `count` values, by partitions around a guess and then around the
@@ -107,30 +106,18 @@ void Splitter::Split(PendingRow* pending, std::optional<std::int64_t> baseline) 
   }
 }
 
-bool Splitter::SplitFast(Row* row, const RowMeasures& measures) {
-  if (!row->is_step) return true;
-  if (row->first) return false;
-  if (measures.work == 0) {
-    stall_run_ = excess_run_ = 0;
-    return true;
-  }
-  if (!own_) return false;
+// A step with an excess that neither stalls nor comes close to a new normal.
+bool Splitter::SplitLate(Row* row, const RowMeasures& measures) {
+  if (excess_run_ + kShiftStalls >= kShiftExcesses) return false;
   const std::int64_t b = *own_;
-  const std::int64_t excess = Excess(measures.work, b);
-  if (excess > 0) {
-    if (excess_run_ + kShiftStalls >= kShiftExcesses) return false;
-    const std::int64_t loading = std::min(measures.load_in_work, excess);
-    const std::int64_t x = measures.work - loading;
-    if (x > StallBound(b)) return false;
-    row->loading = loading;
-    row->slow = std::max<std::int64_t>(0, x - Times(b, 2));
-    excess_run_ += 1;
-    PushWindow(x);
-  } else {
-    excess_run_ = 0;
-    PushWindow(measures.work);
-  }
+  const std::int64_t loading = std::min(measures.load_in_work, measures.work - b);
+  const std::int64_t x = measures.work - loading;
+  if (x > StallBound(b)) return false;
+  row->loading = loading;
+  row->slow = std::max<std::int64_t>(0, x - Times(b, 2));
+  excess_run_ += 1;
   stall_run_ = 0;
+  PushWindow(x);
   return true;
 }
 
@@ -179,17 +166,37 @@ void Splitter::Observe(const PendingRow& pending) {
   if (!stalled) PushWindow(pending.measures.work - pending.row.loading);
 }
 
-void Splitter::PushWindow(std::int64_t value) {
-  window_[observed_ % kWindow] = value;
-  observed_ += 1;
-  if (observed_ > kCadence && observed_ % kCadence != 0) return;
+void Splitter::RefreshBaseline(std::int64_t value) {
+  own_ = WindowMedian(own_.value_or(value));
+  usual_ = UsualWork(*own_);
+}
+
+// The floor-median of the window. It is close to the last one nearly always: one pass then finds
+// the few values around that.
+std::int64_t Splitter::WindowMedian(std::int64_t guess) {
   const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(observed_, kWindow));
-  std::int64_t median = Select(window_.data(), count, count / 2, own_.value_or(value));
+  const std::int64_t* const values = window_.data();
   if (count % 2 == 0) {
-    const std::int64_t low = Select(window_.data(), count, count / 2 - 1, median);
-    median = low + (median - low) / 2;
+    const std::int64_t high = Select(values, count, count / 2, guess);
+    const std::int64_t low = Select(values, count, count / 2 - 1, high);
+    return low + (high - low) / 2;
   }
-  own_ = median;
+  const std::int64_t low = guess - std::min(reach_, guess);
+  const auto width = static_cast<std::uint64_t>(reach_) * 2;
+  std::int64_t near[kWindow];
+  std::size_t found = 0;
+  std::size_t below = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    near[found] = values[i];
+    found += static_cast<std::uint64_t>(values[i]) - static_cast<std::uint64_t>(low) <= width;
+    below += values[i] < low;
+  }
+  if (found > count / 4) reach_ /= 2;
+  if (below <= count / 2 && count / 2 < below + found) {
+    return Select(near, found, count / 2 - below, guess);
+  }
+  reach_ = std::min(2 * reach_ + guess / 1024 + 1, std::int64_t{1} << 60);
+  return Select(values, count, count / 2, guess);
 }
 
 void Splitter::FormBaseline() {
@@ -205,7 +212,7 @@ void Splitter::FormBaseline() {
   std::vector<std::int64_t> works;
   for (const PendingRow* pending : last) works.push_back(pending->measures.work);
   const std::int64_t b = FloorMedian(&works);
-  observed_ = 0;
+  observed_ = window_at_ = 0;
   stall_run_ = excess_run_ = 0;
   for (PendingRow* pending : last) {
     Split(pending, b);
@@ -282,7 +289,7 @@ void Splitter::RestartBaseline() {
   SettleAllBut(0);
   inherited_ = HandedOn();
   own_.reset();
-  observed_ = 0;
+  observed_ = window_at_ = 0;
   stall_run_ = excess_run_ = 0;
 }
 

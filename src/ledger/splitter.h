@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -38,11 +39,11 @@ class Splitter {
   /// `inherited`: the nearest earlier attempt's last baseline.
   void Start(std::optional<std::int64_t> inherited) { inherited_ = inherited; }
 
-  /// Takes the next row with its measures, complete steps and stretches between steps alike, and
-  /// calls `commit(const Row&, const RowMeasures&)` for every row whose split has become final, in
-  /// order.
+  /// Takes the next row with its measures, complete steps and stretches between steps alike, sets
+  /// its split, and calls `commit(const Row&, const RowMeasures&)` for every row whose split has
+  /// become final, in order.
   template <typename Commit>
-  void Add(Row row, const RowMeasures& measures, const Commit& commit);
+  void Add(Row* row, const RowMeasures& measures, const Commit& commit);
 
   /// An elastic_reinit came before the next step: the baseline starts anew.
   void RestartBaseline();
@@ -73,9 +74,12 @@ class Splitter {
 
   void AddSlow(const Row& row, const RowMeasures& measures);
   bool SplitFast(Row* row, const RowMeasures& measures);
+  bool SplitLate(Row* row, const RowMeasures& measures);
   void Split(PendingRow* pending, std::optional<std::int64_t> baseline) const;
   void Observe(const PendingRow& pending);
   void PushWindow(std::int64_t value);
+  void RefreshBaseline(std::int64_t value);
+  std::int64_t WindowMedian(std::int64_t guess);
   void FormBaseline();
   void SettleWaiting();
   void SettleAllBut(int held);
@@ -100,7 +104,10 @@ class Splitter {
   int stall_run_ = 0;   // stalled completed steps in a row
   int excess_run_ = 0;  // completed later steps with an excess in a row
   std::array<std::int64_t, kWindow> window_{};
+  std::size_t window_at_ = 0;   // where the next one goes
   std::uint64_t observed_ = 0;  // steps in the window since the last restart
+  std::int64_t usual_ = 0;      // the most work time without an excess over own_
+  std::int64_t reach_ = 0;      // how far from own_ the next median is looked for first
   std::int64_t baseline_shifts_ = 0;
   std::int64_t weak_baselines_ = 0;
 };
@@ -108,13 +115,41 @@ class Splitter {
 /// What a later step with work time `work` and baseline `b` may last before it has hung.
 std::int64_t StallBound(std::int64_t b);
 
+/// Jitter is not lateness: up to a sixteenth above the baseline there is no excess.
+inline std::int64_t UsualWork(std::int64_t b) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  return b > kMost - b / 16 ? kMost : b + b / 16;
+}
+
+inline void Splitter::PushWindow(std::int64_t value) {
+  window_[window_at_] = value;
+  window_at_ = window_at_ + 1 == kWindow ? 0 : window_at_ + 1;
+  observed_ += 1;
+  if (observed_ <= kCadence || observed_ % kCadence == 0) RefreshBaseline(value);
+}
+
+// Nearly every row. False: it needs more thought, and nothing has been changed.
+inline bool Splitter::SplitFast(Row* row, const RowMeasures& measures) {
+  if (!row->is_step) return true;
+  if (row->first) return false;
+  if (measures.work == 0) {
+    stall_run_ = excess_run_ = 0;
+    return true;
+  }
+  if (!own_) return false;
+  if (measures.work > usual_) return SplitLate(row, measures);
+  stall_run_ = excess_run_ = 0;
+  PushWindow(measures.work);
+  return true;
+}
+
 template <typename Commit>
-void Splitter::Add(Row row, const RowMeasures& measures, const Commit& commit) {
-  if (pending_.empty() && SplitFast(&row, measures)) {
-    commit(row, measures);
+void Splitter::Add(Row* row, const RowMeasures& measures, const Commit& commit) {
+  if (pending_.empty() && SplitFast(row, measures)) {
+    commit(*row, measures);
     return;
   }
-  AddSlow(row, measures);
+  AddSlow(*row, measures);
   CommitSettled(commit);
 }
 

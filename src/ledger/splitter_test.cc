@@ -66,7 +66,7 @@ Strings Split(Splitter* splitter, const Strings& steps) {
         {SliceCode(SliceKind::kWork, LoadState::kNone, 0), work - load}};
     row.slices = slices;
     begin += work;
-    splitter->Add(row, Measure(slices), tell);
+    splitter->Add(&row, Measure(slices), tell);
   }
   splitter->Finish();
   for (const PendingRow& pending : splitter->pending()) tell(pending.View(), pending.measures);
@@ -179,7 +179,7 @@ TEST(SplitterTest, StartsAnewWhenTold) {
   row.slices = slices;
   for (int i = 0; i < 4; ++i) {
     row.first = i == 0;
-    splitter.Add(row, Measure(slices), nothing);
+    splitter.Add(&row, Measure(slices), nothing);
   }
   EXPECT_EQ(splitter.InForce(), 10 * kSecond);
   splitter.RestartBaseline();
@@ -187,7 +187,7 @@ TEST(SplitterTest, StartsAnewWhenTold) {
   slices[0].ns = 20 * kSecond;
   for (int i = 0; i < 4; ++i) {
     row.first = i == 0;
-    splitter.Add(row, Measure(slices), nothing);
+    splitter.Add(&row, Measure(slices), nothing);
   }
   EXPECT_EQ(splitter.HandedOn(), 20 * kSecond);
 }

@@ -52,6 +52,25 @@ inline const std::uint8_t* GetBytes(const std::uint8_t* in, unsigned extra, std:
   return in + extra + 1;
 }
 
+/// Four lengths in bytes, so that two bits say which one a number takes.
+class Lengths {
+ public:
+  constexpr Lengths(unsigned a, unsigned b, unsigned c, unsigned d) : bytes_{a, b, c, d} {
+    for (unsigned width = 0; width < 64; ++width) {
+      while (width + 1 > 8 * bytes_[code_[width]]) ++code_[width];
+    }
+  }
+  /// Which length `value` takes: 0..3.
+  constexpr unsigned CodeOf(std::uint64_t value) const {
+    return code_[static_cast<unsigned>(std::bit_width(value | 1)) - 1];
+  }
+  constexpr unsigned Bytes(unsigned code) const { return bytes_[code]; }
+
+ private:
+  unsigned bytes_[4];
+  std::uint8_t code_[64]{};
+};
+
 inline std::uint64_t ZigZag(std::int64_t value) {
   return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
 }

@@ -81,7 +81,9 @@ struct Record {
   RecordType type = RecordType::kNone;
   SpanKind span = SpanKind::kNone;
   Blocking blocking = Blocking::kDefault;
+  std::uint8_t unused = 0;   ///< no byte of a record is padding: compared and copied as words
   std::uint16_t thread = 0;  ///< small ordinal of the recording thread within its process
+  std::uint16_t unused_too = 0;
   WriterId writer = 0;
   NameId name = 0;
   std::uint64_t seq = 0;     ///< order within the writer

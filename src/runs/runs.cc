@@ -4,17 +4,15 @@
 #include <filesystem>
 #include <limits>
 #include <map>
-#include <optional>
 #include <span>
 #include <utility>
 
 #include "base/time_format.h"
 #include "journal/reader.h"
+#include "runs/read_ahead.h"
 
 namespace headway::runs {
 namespace {
-
-constexpr std::size_t kBatch = 1024;
 
 std::int64_t StartOf(const journal::JournalFile& file) {
   if (file.header.origin != journal::Origin::kImport) return file.header.anchor.wall.ns;
@@ -26,96 +24,63 @@ std::int64_t StartOf(const journal::JournalFile& file) {
   return read.ok() && *read == 1 ? first[0].time_ns : 0;
 }
 
-// One journal on its way into the ledger.
-class Source {
- public:
-  Source(journal::JournalReader reader, WriterId writer)
-      : reader_(std::move(reader)), writer_(writer), batch_(kBatch) {}
-
-  /// The next records, empty at the end.
-  Result<std::span<const Record>> Batch() {
-    if (at_ == size_) {
-      const auto read = reader_.Next(batch_);
-      if (!read.ok()) return read.status();
-      size_ = *read;
-      at_ = 0;
-    }
-    return std::span<const Record>(batch_).subspan(at_, size_ - at_);
-  }
-  void Skip(std::size_t count) { at_ += count; }
-  WriterId writer() const { return writer_; }
-  const journal::JournalReader& reader() const { return reader_; }
-
- private:
-  journal::JournalReader reader_;
-  WriterId writer_;
-  std::vector<Record> batch_;
-  std::size_t at_ = 0;
-  std::size_t size_ = 0;
-};
-
 // Feeds the sources so that records come in order of time as far as each journal is in order.
 class Merger {
  public:
-  Merger(std::vector<Source>* sources, Loaded* loaded, std::uint64_t expected,
+  Merger(std::vector<Source>* sources, Loaded* loaded, std::uint64_t bytes,
          const std::function<void(double)>& progress)
-      : sources_(sources), loaded_(loaded), expected_(expected), progress_(progress) {}
+      : sources_(sources),
+        loaded_(loaded),
+        expected_(std::max<std::uint64_t>(1, bytes / journal::kSlotBytes)),
+        progress_(progress),
+        ahead_(sources, bytes) {}
 
   Status Run() {
-    dropped_.assign(sources_->size(), 0);
     std::vector<std::size_t> open;
     for (std::size_t i = 0; i < sources_->size(); ++i) open.push_back(i);
     while (!open.empty()) {
       // The source whose next record is the earliest goes on until another one is earlier.
-      std::optional<std::size_t> first;
+      Source* first = nullptr;
       std::int64_t first_time = 0;
       std::int64_t until = std::numeric_limits<std::int64_t>::max();
       for (std::size_t k = 0; k < open.size();) {
-        const auto batch = (*sources_)[open[k]].Batch();
-        if (!batch.ok()) return batch.status();
-        if (batch->empty()) {
+        Source& source = (*sources_)[open[k]];
+        HEADWAY_RETURN_IF_ERROR(ahead_.Next(&source));
+        if (source.batch().empty()) {
           open.erase(open.begin() + static_cast<std::ptrdiff_t>(k));
           continue;
         }
-        const std::int64_t time = batch->front().time_ns;
-        if (!first || time < first_time) {
-          if (first) until = std::min(until, first_time);
-          first = open[k];
+        const std::int64_t time = source.batch().front().time_ns;
+        if (first == nullptr || time < first_time) {
+          if (first != nullptr) until = std::min(until, first_time);
+          first = &source;
           first_time = time;
         } else {
           until = std::min(until, time);
         }
         ++k;
       }
-      if (first) HEADWAY_RETURN_IF_ERROR(Take(*first, until));
+      if (first != nullptr) Take(first, until, open.size() == 1);
     }
     return OkStatus();
   }
 
-  std::uint64_t dropped(std::size_t source) const { return dropped_[source]; }
-
  private:
-  Status Take(std::size_t index, std::int64_t until) {
-    Source& source = (*sources_)[index];
-    const auto batch = source.Batch();
-    if (!batch.ok()) return batch.status();
-    std::size_t count = 0;
-    for (const Record& record : *batch) {
-      if (count > 0 && record.time_ns > until) break;
-      ++count;
-      if (record.type == RecordType::kDropped) {
-        dropped_[index] += static_cast<std::uint64_t>(std::max<std::int64_t>(0, record.a));
-      }
+  void Take(Source* source, std::int64_t until, bool alone) {
+    std::span<const Record> records = source->batch();
+    if (!alone) {
+      std::size_t count = 1;
+      while (count < records.size() && records[count].time_ns <= until) ++count;
+      records = records.first(count);
     }
-    loaded_->ledger.Add(batch->subspan(0, count));
-    source.Skip(count);
-    loaded_->records += count;
+    loaded_->ledger.Add(records);
+    source->Skip(records.size());
+    loaded_->records += records.size();
     if (progress_ && loaded_->records / kProgressEvery != told_) {
       told_ = loaded_->records / kProgressEvery;
-      progress_(std::min(1.0, static_cast<double>(loaded_->records) /
-                                  static_cast<double>(std::max<std::uint64_t>(1, expected_))));
+      progress_(
+          std::min(1.0, static_cast<double>(loaded_->records) / static_cast<double>(expected_)));
     }
-    return OkStatus();
   }
 
   static constexpr std::uint64_t kProgressEvery = 1 << 18;
@@ -124,12 +89,12 @@ class Merger {
   Loaded* loaded_;
   std::uint64_t expected_;
   const std::function<void(double)>& progress_;
-  std::vector<std::uint64_t> dropped_;
   std::uint64_t told_ = 0;
+  ReadAhead ahead_;
 };
 
 // What is wrong with a journal becomes a part of the run's account.
-void NoteFindings(const Source& source, std::uint64_t dropped_recorded, Loaded* loaded) {
+void NoteFindings(const Source& source, Loaded* loaded) {
   const journal::ReadSummary summary = source.reader().summary();
   std::uint64_t seq = summary.end_seq + 1;
   auto note = [&](std::string_view code, std::uint64_t count) {
@@ -146,14 +111,14 @@ void NoteFindings(const Source& source, std::uint64_t dropped_recorded, Loaded* 
   note("journal_hole", summary.tombstones);
   note("journal_damage", summary.corrupt);
   note("unknown_type", summary.unknown_types);
-  if (summary.dropped > dropped_recorded && summary.last_drop_ns != kNoTime) {
+  if (summary.dropped > source.dropped() && summary.last_drop_ns != kNoTime) {
     // The process ended before there was space again to say so itself.
     Record record;
     record.type = RecordType::kDropped;
     record.writer = source.writer();
     record.seq = seq++;
     record.time_ns = summary.last_drop_ns;
-    record.a = static_cast<std::int64_t>(summary.dropped - dropped_recorded);
+    record.a = static_cast<std::int64_t>(summary.dropped - source.dropped());
     record.b = summary.first_drop_ns;
     loaded->ledger.Add(record);
   }
@@ -221,8 +186,8 @@ Result<Loaded> Load(const Run& run, const std::function<void(double)>& progress)
   std::vector<Source> sources;
   for (const journal::JournalFile& file : run.journals) {
     const WriterId writer = loaded.ledger.AddWriter(journal::ToModelWriter(file.header));
-    auto reader =
-        journal::JournalReader::Open(file.path, {.names = loaded.ledger.names(), .writer = writer});
+    auto names = std::make_unique<NameTable>();
+    auto reader = journal::JournalReader::Open(file.path, {.names = names.get(), .writer = writer});
     if (!reader.ok()) {
       loaded.problems.push_back(reader.status());
       continue;
@@ -235,15 +200,12 @@ Result<Loaded> Load(const Run& run, const std::function<void(double)>& progress)
     std::error_code error;
     const std::uintmax_t size = std::filesystem::file_size(file.path, error);
     if (!error) loaded.bytes += size;
-    sources.emplace_back(std::move(*reader), writer);
+    sources.emplace_back(std::move(*reader), std::move(names), writer, loaded.ledger.names());
   }
   if (sources.empty() && !loaded.problems.empty()) return loaded.problems.front();
   loaded.ledger.SetSupervised(loaded.supervised);
-  Merger merger(&sources, &loaded, loaded.bytes / journal::kSlotBytes, progress);
-  HEADWAY_RETURN_IF_ERROR(merger.Run());
-  for (std::size_t i = 0; i < sources.size(); ++i) {
-    NoteFindings(sources[i], merger.dropped(i), &loaded);
-  }
+  HEADWAY_RETURN_IF_ERROR(Merger(&sources, &loaded, loaded.bytes, progress).Run());
+  for (const Source& source : sources) NoteFindings(source, &loaded);
   return loaded;
 }
 
