@@ -174,6 +174,7 @@ void Splitter::RefreshBaseline(std::int64_t value) {
 // The floor-median of the window. It is close to the last one nearly always: one pass then finds
 // the few values around that.
 std::int64_t Splitter::WindowMedian(std::int64_t guess) {
+  constexpr std::size_t kFew = 12;
   const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(observed_, kWindow));
   const std::int64_t* const values = window_.data();
   if (count % 2 == 0) {
@@ -191,11 +192,11 @@ std::int64_t Splitter::WindowMedian(std::int64_t guess) {
     found += static_cast<std::uint64_t>(values[i]) - static_cast<std::uint64_t>(low) <= width;
     below += values[i] < low;
   }
-  if (found > count / 4) reach_ /= 2;
+  if (found > kFew) reach_ -= reach_ / 4;
   if (below <= count / 2 && count / 2 < below + found) {
     return Select(near, found, count / 2 - below, guess);
   }
-  reach_ = std::min(2 * reach_ + guess / 1024 + 1, std::int64_t{1} << 60);
+  reach_ = std::min(reach_ + reach_ / 2 + guess / 1024 + 1, std::int64_t{1} << 60);
   return Select(values, count, count / 2, guess);
 }
 
