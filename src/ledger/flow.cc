@@ -137,6 +137,12 @@ std::vector<TimedRecord> Flow::Records() const {
   return records;
 }
 
+void Flow::ListLogs(std::vector<const RecordLog*>* logs, RecordLog* loose) const {
+  for (const auto& attempt : attempts_) logs->push_back(&attempt->log());
+  for (const TimedRecord& timed : ahead_) loose->Append(timed.record, timed.time);
+  for (const Record& record : staged_) loose->Append(record, TakenTime(record.time_ns));
+}
+
 void Flow::Refresh() {
   if (dirty_) Rebuild();
   if (begun_elsewhere_ != nullptr) begun_elsewhere_->ForgetRows();

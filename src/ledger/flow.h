@@ -59,6 +59,8 @@ class Flow {
 
   /// All records, in order where they are known to be.
   std::vector<TimedRecord> Records() const;
+  /// The same: the logs of the attempts, and what is in none of them appended to `loose`.
+  void ListLogs(std::vector<const RecordLog*>* logs, RecordLog* loose) const;
 
  private:
   WriterId ChooseLead();

@@ -312,6 +312,10 @@ std::vector<TimedRecord> Intake::Records() const {
   return records;
 }
 
+void Intake::ListLogs(std::vector<const RecordLog*>* logs, RecordLog* loose) const {
+  for (const auto& [key, flow] : flows_) flow->ListLogs(logs, loose);
+}
+
 std::size_t Intake::MemoryBytes() const {
   std::size_t bytes = sizeof(*this);
   for (const Attempt* attempt : ordered_) bytes += attempt->MemoryBytes();

@@ -50,6 +50,8 @@ class Intake {
   NoteCounts Notes() const;
   /// Every record that belongs to an attempt.
   std::vector<TimedRecord> Records() const;
+  /// The same: the logs of the attempts, and what is in none of them appended to `loose`.
+  void ListLogs(std::vector<const RecordLog*>* logs, RecordLog* loose) const;
   std::size_t MemoryBytes() const;
 
   /// The closed form of an attempt that does not change any more, kept between reports.

@@ -8,6 +8,11 @@
 #include "ledger/snapshot.h"
 
 namespace headway::ledger {
+namespace {
+
+constexpr std::size_t kBatch = 256;
+
+}  // namespace
 
 struct Ledger::Impl {
   Intake intake;
@@ -66,15 +71,29 @@ std::unique_ptr<Ledger::Impl> Ledger::Impl::At(std::int64_t as_of) const {
     if (note || record.time_ns <= as_of) past->intake.Add(record);
   }
   bool more = false;
-  for (const TimedRecord& timed : intake.Records()) {
-    if (timed.time <= as_of) {
-      past->intake.Add(timed.record);
-    } else {
+  RecordLog loose;
+  std::vector<const RecordLog*> logs;
+  intake.ListLogs(&logs, &loose);
+  logs.push_back(&loose);
+  std::vector<Record> batch;
+  auto add = [&] {
+    past->intake.Add(batch);
+    batch.clear();
+  };
+  for (const RecordLog* log : logs) {
+    RecordLog::Cursor cursor;
+    TimedRecord timed;
+    while (log->Next(&cursor, &timed)) {
+      const bool known = timed.time <= as_of;
+      if (known) batch.push_back(timed.record);
+      if (batch.size() == kBatch) add();
+      if (known) continue;
       more = true;
       if (intake.liveness(timed.record.writer) == Liveness::kDead) {
         past->intake.SetLiveness(timed.record.writer, Liveness::kAlive);
       }
     }
+    add();
   }
   past->supervised = supervised && !more;
   return past;
@@ -172,25 +191,48 @@ std::vector<StepSummary> Ledger::Steps(const Query& query) {
 }
 
 std::string Ledger::Snapshot() const {
-  SnapshotData data;
   const Intake& intake = impl_->intake;
-  data.supervised = impl_->supervised;
-  data.run.names = intake.context().names;
-  data.run.writers = intake.context().writers;
-  for (WriterId id = 0; id < data.run.writers.size(); ++id) {
-    data.run.liveness.push_back(intake.liveness(id));
+  SnapshotHead head;
+  head.supervised = impl_->supervised;
+  head.names = intake.context().names;
+  head.writers = intake.context().writers;
+  for (WriterId id = 0; id < head.writers.size(); ++id) {
+    head.liveness.push_back(intake.liveness(id));
   }
-  data.run.records = intake.annotations();
-  for (const TimedRecord& timed : intake.Records()) data.run.records.push_back(timed.record);
-  return EncodeSnapshot(data);
+  RecordLog loose;
+  for (const Record& record : intake.annotations()) loose.Append(record, record.time_ns);
+  std::vector<const RecordLog*> logs;
+  intake.ListLogs(&logs, &loose);
+  logs.push_back(&loose);
+  return EncodeSnapshot(head, logs);
 }
 
 Result<Ledger> Ledger::Restore(std::string_view snapshot) {
-  Result<SnapshotData> data = DecodeSnapshot(snapshot);
-  if (!data.ok()) return data.status();
+  Result<SnapshotReader> reader = SnapshotReader::Open(snapshot);
+  if (!reader.ok()) return reader.status();
+  const SnapshotHead& head = reader->head();
   Ledger ledger;
-  ledger.SetSupervised(data->supervised);
-  ledger.Add(data->run);
+  ledger.SetSupervised(head.supervised);
+  std::vector<WriterId> writers;
+  for (std::size_t i = 0; i < head.writers.size(); ++i) {
+    writers.push_back(ledger.AddWriter(head.writers[i], head.liveness[i]));
+  }
+  std::vector<NameId> names;
+  for (std::size_t i = 0; i < head.names.size(); ++i) {
+    names.push_back(ledger.InternName(head.names.Text(static_cast<NameId>(i))));
+  }
+  std::vector<Record> batch(kBatch);
+  while (true) {
+    const Result<std::size_t> read = reader->Next(batch);
+    if (!read.ok()) return read.status();
+    if (*read == 0) break;
+    const std::span<Record> records = std::span(batch).first(*read);
+    for (Record& record : records) {
+      record.writer = writers[record.writer];
+      record.name = names[record.name];
+    }
+    ledger.Add(records);
+  }
   return ledger;
 }
 

@@ -187,6 +187,64 @@ constexpr std::uint64_t kNoStepWord = static_cast<std::uint64_t>(kNoStep);
   }
 }
 
+// The record at `in`; returns where the next one begins.
+[[gnu::always_inline]] inline const std::uint8_t* Take(const std::uint8_t* in, Cursor* cursor,
+                                                       TimedRecord* timed) {
+  const unsigned head = *in++;
+  const unsigned fields = head & kUnexpected ? *in++ : 0;
+  std::uint64_t value = 0;
+  in = GetBytes(in, kLengths.Bytes(head >> kLengthShift & 3) - 1, &value);
+  timed->time = Undelta(static_cast<std::int64_t>(value), cursor->time);
+  const auto type = static_cast<RecordType>(head & 0x1f);
+  Words r = ExpectedAfter(*cursor, type, timed->time);
+  if (fields != 0) [[unlikely]] {
+    auto unzigzag = [](std::uint64_t zigzag) {
+      return static_cast<std::uint64_t>(UnZigZag(zigzag));
+    };
+    if (fields & kWriter) {
+      in = GetVarint(in, &value);
+      cursor->writer = value;
+      r.who = (r.who & ~kWriterBits) | value;
+      in = GetVarint(in, &r.seq);
+    } else if (fields & kSeqJump) {
+      in = GetVarint(in, &value);
+      r.seq += unzigzag(value);
+    }
+    if (fields & kClamped) {
+      in = GetVarint(in, &value);
+      r.time -= unzigzag(value);
+    }
+    if (fields & kThread) {
+      in = GetVarint(in, &value);
+      cursor->thread = value << 32;
+      r.head = (r.head & ~kThreadBits) | cursor->thread;
+    }
+    if (fields & kSpanName) {
+      const std::uint64_t span = *in++;
+      r.head = (r.head & ~kSpanBits) | (span & 0x3f) << 8 | (span >> 6) << 16;
+      in = GetVarint(in, &value);
+      r.who = (r.who & kWriterBits) | value << 32;
+    }
+    if (fields & kA) {
+      in = GetVarint(in, &value);
+      r.a += unzigzag(value);
+    }
+    if (fields & kHandle) {
+      in = GetVarint(in, &value);
+      r.b = r.seq - value;
+    } else if (fields & kB) {
+      in = GetVarint(in, &value);
+      r.b = unzigzag(value);
+    }
+  }
+  timed->record = std::bit_cast<Record>(r);
+  Remember(type, r.head, r.who, r.seq, r.a, cursor);
+  cursor->seq = r.seq;
+  cursor->time = timed->time;
+  cursor->ordinal += 1;
+  return in;
+}
+
 }  // namespace
 
 void RecordLog::AddChunk() {
@@ -243,60 +301,37 @@ bool RecordLog::Next(Cursor* cursor, TimedRecord* timed) const {
     cursor->offset = 0;
   }
   const std::uint8_t* const base = chunks_[cursor->chunk].bytes.get();
-  const std::uint8_t* in = base + cursor->offset;
-  const unsigned head = *in++;
-  const unsigned fields = head & kUnexpected ? *in++ : 0;
-  std::uint64_t value = 0;
-  in = GetBytes(in, kLengths.Bytes(head >> kLengthShift & 3) - 1, &value);
-  timed->time = Undelta(static_cast<std::int64_t>(value), cursor->time);
-  const auto type = static_cast<RecordType>(head & 0x1f);
-  Words r = ExpectedAfter(*cursor, type, timed->time);
-  if (fields != 0) [[unlikely]] {
-    auto unzigzag = [](std::uint64_t zigzag) {
-      return static_cast<std::uint64_t>(UnZigZag(zigzag));
-    };
-    if (fields & kWriter) {
-      in = GetVarint(in, &value);
-      cursor->writer = value;
-      r.who = (r.who & ~kWriterBits) | value;
-      in = GetVarint(in, &r.seq);
-    } else if (fields & kSeqJump) {
-      in = GetVarint(in, &value);
-      r.seq += unzigzag(value);
-    }
-    if (fields & kClamped) {
-      in = GetVarint(in, &value);
-      r.time -= unzigzag(value);
-    }
-    if (fields & kThread) {
-      in = GetVarint(in, &value);
-      cursor->thread = value << 32;
-      r.head = (r.head & ~kThreadBits) | cursor->thread;
-    }
-    if (fields & kSpanName) {
-      const std::uint64_t span = *in++;
-      r.head = (r.head & ~kSpanBits) | (span & 0x3f) << 8 | (span >> 6) << 16;
-      in = GetVarint(in, &value);
-      r.who = (r.who & kWriterBits) | value << 32;
-    }
-    if (fields & kA) {
-      in = GetVarint(in, &value);
-      r.a += unzigzag(value);
-    }
-    if (fields & kHandle) {
-      in = GetVarint(in, &value);
-      r.b = r.seq - value;
-    } else if (fields & kB) {
-      in = GetVarint(in, &value);
-      r.b = unzigzag(value);
-    }
+  const std::uint8_t* const end = Take(base + cursor->offset, cursor, timed);
+  cursor->offset = static_cast<std::uint32_t>(end - base);
+  return true;
+}
+
+void RecordLog::Pack(std::string* out) const {
+  for (const Chunk& chunk : chunks_) {
+    out->append(reinterpret_cast<const char*>(chunk.bytes.get()), chunk.used);
   }
-  timed->record = std::bit_cast<Record>(r);
-  Remember(type, r.head, r.who, r.seq, r.a, cursor);
-  cursor->seq = r.seq;
-  cursor->time = timed->time;
-  cursor->ordinal += 1;
-  cursor->offset = static_cast<std::uint32_t>(in - base);
+}
+
+std::size_t RecordLog::PackedBytes() const {
+  std::size_t bytes = 0;
+  for (const Chunk& chunk : chunks_) bytes += chunk.used;
+  return bytes;
+}
+
+bool PackedRecords::Next(TimedRecord* timed) {
+  if (left_ == 0) return false;
+  const auto* const begin = reinterpret_cast<const std::uint8_t*>(bytes_.data());
+  std::size_t taken;
+  if (bytes_.size() >= RecordLog::kRecordBytesMax) {
+    taken = static_cast<std::size_t>(Take(begin, &cursor_, timed) - begin);
+  } else {
+    std::uint8_t last[2 * RecordLog::kRecordBytesMax] = {};
+    std::memcpy(last, begin, bytes_.size());
+    taken = static_cast<std::size_t>(Take(last, &cursor_, timed) - last);
+    if (taken > bytes_.size()) return false;
+  }
+  bytes_.remove_prefix(taken);
+  --left_;
   return true;
 }
 

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/record.h"
@@ -24,6 +26,9 @@ struct TimedRecord {
 /// about 3 ns. Not thread-safe.
 class RecordLog {
  public:
+  /// No record takes more, the bytes that are read or written beyond its end included.
+  static constexpr std::uint32_t kRecordBytesMax = 96;
+
   /// A place between two records; also what the next record's bytes are relative to there.
   struct Cursor {
     std::uint32_t chunk = 0;
@@ -54,6 +59,10 @@ class RecordLog {
   /// Reads the record at `cursor` and moves it on. Returns false at the end.
   bool Next(Cursor* cursor, TimedRecord* timed) const;
 
+  /// Appends the records as PackedRecords reads them.
+  void Pack(std::string* out) const;
+  std::size_t PackedBytes() const;
+
   /// Forgets every record at and after `cursor`.
   void Truncate(const Cursor& cursor);
   void Clear() { Truncate(Cursor{}); }
@@ -64,7 +73,6 @@ class RecordLog {
   // Chunks grow with the log: little for a short attempt, large pages for a long one.
   static constexpr std::uint32_t kChunkBytesMin = 4 << 10;
   static constexpr std::uint32_t kChunkBytesMax = 2 << 20;
-  static constexpr std::uint32_t kRecordBytesMax = 96;
 
   struct Free {
     void operator()(std::uint8_t* bytes) const { std::free(bytes); }
@@ -80,6 +88,24 @@ class RecordLog {
   std::vector<Chunk> chunks_;
   std::size_t memory_ = 0;
   Cursor end_;
+};
+
+/// Reads what RecordLog::Pack wrote, or any other bytes, never beyond their end.
+class PackedRecords {
+ public:
+  PackedRecords() = default;
+  PackedRecords(std::string_view bytes, std::uint64_t records) : bytes_(bytes), left_(records) {}
+
+  /// How many records are left, as was said, and whether no bytes are.
+  std::uint64_t size() const { return left_; }
+  bool empty() const { return bytes_.empty(); }
+  /// False: at the end, or the bytes end within a record.
+  bool Next(TimedRecord* timed);
+
+ private:
+  std::string_view bytes_;
+  std::uint64_t left_ = 0;
+  RecordLog::Cursor cursor_;
 };
 
 }  // namespace headway::ledger

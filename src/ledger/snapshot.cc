@@ -1,6 +1,7 @@
 #include "ledger/snapshot.h"
 
 #include <cstring>
+#include <string>
 
 #include "base/crc32c.h"
 #include "ledger/varint.h"
@@ -9,7 +10,7 @@ namespace headway::ledger {
 namespace {
 
 constexpr std::string_view kMagic = "HWLEDGER";
-constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kVersion = 2;  // 1 was never released
 
 void Put(std::uint64_t value, std::string* out) {
   std::uint8_t buffer[kVarintBytesMax];
@@ -57,7 +58,7 @@ class Reader {
     return ok_ ? count : 0;
   }
   bool ok() const { return ok_; }
-  bool done() const { return bytes_.empty(); }
+  std::string_view rest() const { return bytes_; }
 
  private:
   std::string_view bytes_;
@@ -96,40 +97,39 @@ Writer GetWriter(Reader* in, Liveness* liveness) {
   return writer;
 }
 
+Status Misfit() {
+  return {Code::kDataLoss, "ledger snapshot does not hold what its lengths say"};
+}
+
 }  // namespace
 
-std::string EncodeSnapshot(const SnapshotData& data) {
+std::string EncodeSnapshot(const SnapshotHead& head, std::span<const RecordLog* const> logs) {
   std::string out(kMagic);
   Put(kVersion, &out);
-  Put(data.supervised ? 1 : 0, &out);
-  Put(data.run.names.size(), &out);
-  for (std::size_t i = 0; i < data.run.names.size(); ++i) {
-    PutText(data.run.names.Text(static_cast<NameId>(i)), &out);
+  Put(head.supervised ? 1 : 0, &out);
+  Put(head.names.size(), &out);
+  for (std::size_t i = 0; i < head.names.size(); ++i) {
+    PutText(head.names.Text(static_cast<NameId>(i)), &out);
   }
-  Put(data.run.writers.size(), &out);
-  for (std::size_t i = 0; i < data.run.writers.size(); ++i) {
-    PutWriter(data.run.writers[i], data.run.liveness[i], &out);
+  Put(head.writers.size(), &out);
+  for (std::size_t i = 0; i < head.writers.size(); ++i) {
+    PutWriter(head.writers[i], head.liveness[i], &out);
   }
-  Put(data.run.records.size(), &out);
-  Record last;
-  for (const Record& r : data.run.records) {
-    Put(static_cast<std::uint64_t>(r.type), &out);
-    Put(static_cast<std::uint64_t>(r.span) | static_cast<std::uint64_t>(r.blocking) << 6, &out);
-    Put(r.thread, &out);
-    Put(r.writer, &out);
-    Put(r.name, &out);
-    PutSigned(static_cast<std::int64_t>(r.seq - last.seq), &out);
-    PutSigned(Delta(r.time_ns, last.time_ns), &out);
-    PutSigned(Delta(r.a, last.a), &out);
-    PutSigned(Delta(r.b, last.b), &out);
-    last = r;
+  std::size_t bytes = 0;
+  for (const RecordLog* log : logs) bytes += log->PackedBytes() + 2 * kVarintBytesMax;
+  out.reserve(out.size() + bytes + 2 * kVarintBytesMax);
+  Put(logs.size(), &out);
+  for (const RecordLog* log : logs) {
+    Put(log->size(), &out);
+    Put(log->PackedBytes(), &out);
+    log->Pack(&out);
   }
   const std::uint32_t crc = Crc32c(out.data(), out.size());
   out.append(reinterpret_cast<const char*>(&crc), sizeof crc);
   return out;
 }
 
-Result<SnapshotData> DecodeSnapshot(std::string_view bytes) {
+Result<SnapshotReader> SnapshotReader::Open(std::string_view bytes) {
   std::uint32_t crc = 0;
   if (bytes.size() < kMagic.size() + sizeof crc || !bytes.starts_with(kMagic)) {
     return Status(Code::kDataLoss, "not a ledger snapshot");
@@ -141,48 +141,59 @@ Result<SnapshotData> DecodeSnapshot(std::string_view bytes) {
   }
   Reader in(bytes.substr(kMagic.size()));
   const std::uint64_t version = in.Get();
-  if (version > kVersion) {
-    return Status(Code::kUnimplemented, "ledger snapshot has version " + std::to_string(version) +
-                                            "; this program reads up to " +
-                                            std::to_string(kVersion));
+  if (version != kVersion) {
+    return Status(version > kVersion ? Code::kUnimplemented : Code::kDataLoss,
+                  "ledger snapshot has version " + std::to_string(version) +
+                      "; this program reads version " + std::to_string(kVersion));
   }
-  SnapshotData data;
-  data.supervised = in.Get() != 0;
+  SnapshotReader reader;
+  reader.head_.supervised = in.Get() != 0;
   const std::uint64_t names = in.GetCount();
-  for (std::uint64_t i = 0; i < names && in.ok(); ++i) data.run.names.Intern(in.GetText());
+  for (std::uint64_t i = 0; i < names && in.ok(); ++i) reader.head_.names.Intern(in.GetText());
   const std::uint64_t writers = in.GetCount();
   for (std::uint64_t i = 0; i < writers && in.ok(); ++i) {
     Liveness liveness = Liveness::kUnknown;
-    data.run.writers.push_back(GetWriter(&in, &liveness));
-    data.run.liveness.push_back(liveness);
+    reader.head_.writers.push_back(GetWriter(&in, &liveness));
+    reader.head_.liveness.push_back(liveness);
   }
-  const std::uint64_t records = in.GetCount();
-  Record last;
-  bool fits = true;
-  for (std::uint64_t i = 0; i < records && in.ok() && fits; ++i) {
-    Record r;
-    const std::uint64_t type = in.Get();
-    r.type = static_cast<RecordType>(type);
-    const std::uint64_t span = in.Get();
-    r.span = static_cast<SpanKind>(span & 0x3f);
-    r.blocking = static_cast<Blocking>(span >> 6 & 3);
-    r.thread = static_cast<std::uint16_t>(in.Get());
-    r.writer = static_cast<WriterId>(in.Get());
-    r.name = static_cast<NameId>(in.Get());
-    r.seq = last.seq + static_cast<std::uint64_t>(in.GetSigned());
-    r.time_ns = Undelta(in.GetSigned(), last.time_ns);
-    r.a = Undelta(in.GetSigned(), last.a);
-    r.b = Undelta(in.GetSigned(), last.b);
-    fits = r.writer < data.run.writers.size() && r.name < data.run.names.size() &&
-           type <= static_cast<std::uint64_t>(RecordType::kDropped) &&
-           static_cast<int>(r.span) < kSpanKindCount && r.blocking <= Blocking::kNo;
-    data.run.records.push_back(r);
-    last = r;
+  reader.logs_ = in.GetCount();
+  if (!in.ok()) return Misfit();
+  reader.rest_ = in.rest();
+  return reader;
+}
+
+bool SnapshotReader::NextLog() {
+  Reader in(rest_);
+  const std::uint64_t records = in.Get();
+  const std::uint64_t size = in.Get();
+  rest_ = in.rest();
+  if (!in.ok() || size > rest_.size()) return false;
+  log_ = PackedRecords(rest_.substr(0, size), records);
+  rest_.remove_prefix(size);
+  --logs_;
+  return true;
+}
+
+Result<std::size_t> SnapshotReader::Next(std::span<Record> out) {
+  std::size_t count = 0;
+  TimedRecord timed;
+  while (count < out.size()) {
+    if (log_.size() == 0) {
+      if (!log_.empty()) return Misfit();
+      if (logs_ == 0) break;
+      if (!NextLog()) return Misfit();
+      continue;
+    }
+    if (!log_.Next(&timed)) return Misfit();
+    const Record& r = timed.record;
+    const bool fits = r.writer < head_.writers.size() && r.name < head_.names.size() &&
+                      r.type <= RecordType::kDropped &&
+                      static_cast<int>(r.span) < kSpanKindCount && r.blocking <= Blocking::kNo;
+    if (!fits) return Misfit();
+    out[count++] = r;
   }
-  if (!in.ok() || !fits || !in.done()) {
-    return Status(Code::kDataLoss, "ledger snapshot does not hold what its lengths say");
-  }
-  return data;
+  if (count == 0 && !rest_.empty()) return Misfit();
+  return count;
 }
 
 }  // namespace headway::ledger

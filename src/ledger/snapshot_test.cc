@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "base/crc32c.h"
 #include "ledger/ledger.h"
@@ -11,10 +12,40 @@
 namespace headway::ledger {
 namespace {
 
-SnapshotData Some() {
-  SnapshotData data;
-  data.supervised = true;
-  const NameId name = data.run.names.Intern("eval \xe2\x82\xac");
+struct Data {
+  SnapshotHead head;
+  std::vector<std::vector<Record>> logs;
+};
+
+std::string Encode(const Data& data) {
+  std::vector<RecordLog> logs(data.logs.size());
+  std::vector<const RecordLog*> pointers;
+  for (std::size_t i = 0; i < logs.size(); ++i) {
+    for (const Record& record : data.logs[i]) logs[i].Append(record, record.time_ns);
+    pointers.push_back(&logs[i]);
+  }
+  return EncodeSnapshot(data.head, pointers);
+}
+
+/// All logs become one.
+Result<Data> Decode(std::string_view bytes) {
+  Result<SnapshotReader> reader = SnapshotReader::Open(bytes);
+  if (!reader.ok()) return reader.status();
+  Data data{reader->head(), {{}}};
+  std::vector<Record> batch(2);
+  while (true) {
+    const Result<std::size_t> read = reader->Next(batch);
+    if (!read.ok()) return read.status();
+    if (*read == 0) return data;
+    data.logs[0].insert(data.logs[0].end(), batch.begin(),
+                        batch.begin() + static_cast<std::ptrdiff_t>(*read));
+  }
+}
+
+Data Some() {
+  Data data;
+  data.head.supervised = true;
+  const NameId name = data.head.names.Intern("eval \xe2\x82\xac");
   Writer writer;
   writer.uid = "u";
   writer.name = "node";
@@ -24,8 +55,8 @@ SnapshotData Some() {
   writer.event_file = writer.supervisor = true;
   writer.host = "h";
   writer.pid = 7;
-  data.run.writers = {Writer(), writer};
-  data.run.liveness = {Liveness::kUnknown, Liveness::kDead};
+  data.head.writers = {Writer(), writer};
+  data.head.liveness = {Liveness::kUnknown, Liveness::kDead};
   Record record;
   record.type = RecordType::kSpanBegin;
   record.span = SpanKind::kElasticReinit;
@@ -37,7 +68,7 @@ SnapshotData Some() {
   record.time_ns = std::numeric_limits<std::int64_t>::min();
   record.a = std::numeric_limits<std::int64_t>::max();
   record.b = std::numeric_limits<std::int64_t>::min();
-  data.run.records = {Record(), record, Record()};
+  data.logs = {{Record(), record, Record()}, {}, {record}};
   return data;
 }
 
@@ -54,15 +85,16 @@ std::string Unsigned(std::string bytes) {
 }
 
 TEST(SnapshotTest, ReadsBackWhatItWrote) {
-  const SnapshotData data = Some();
-  const Result<SnapshotData> again = DecodeSnapshot(EncodeSnapshot(data));
+  const Data data = Some();
+  const Result<Data> again = Decode(Encode(data));
   ASSERT_TRUE(again.ok()) << again.status().ToString();
-  EXPECT_TRUE(again->supervised);
-  EXPECT_EQ(again->run.records, data.run.records);
-  EXPECT_EQ(again->run.liveness, data.run.liveness);
-  EXPECT_EQ(again->run.names.Text(1), data.run.names.Text(1));
-  ASSERT_EQ(again->run.writers.size(), 2U);
-  const Writer& writer = again->run.writers[1];
+  EXPECT_TRUE(again->head.supervised);
+  const Record& record = data.logs[2][0];
+  EXPECT_EQ(again->logs[0], (std::vector<Record>{Record(), record, Record(), record}));
+  EXPECT_EQ(again->head.liveness, data.head.liveness);
+  EXPECT_EQ(again->head.names.Text(1), data.head.names.Text(1));
+  ASSERT_EQ(again->head.writers.size(), 2U);
+  const Writer& writer = again->head.writers[1];
   EXPECT_EQ(writer.uid, "u");
   EXPECT_EQ(writer.rank, -1);
   EXPECT_EQ(writer.attempt_key, "job/3");
@@ -73,23 +105,23 @@ TEST(SnapshotTest, ReadsBackWhatItWrote) {
 }
 
 TEST(SnapshotTest, FindsDamage) {
-  const std::string bytes = EncodeSnapshot(Some());
+  const std::string bytes = Encode(Some());
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     std::string damaged = bytes;
     damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
-    EXPECT_EQ(DecodeSnapshot(damaged).status().code(), Code::kDataLoss) << i;
-    EXPECT_EQ(DecodeSnapshot(std::string_view(bytes).substr(0, i)).status().code(),
+    EXPECT_EQ(Decode(damaged).status().code(), Code::kDataLoss) << i;
+    EXPECT_EQ(Decode(std::string_view(bytes).substr(0, i)).status().code(),
               Code::kDataLoss);
   }
 }
 
 TEST(SnapshotTest, ChecksEveryLengthAndIndex) {
-  const std::string bytes = Unsigned(EncodeSnapshot(Some()));
+  const std::string bytes = Unsigned(Encode(Some()));
   for (std::size_t size = 8; size < bytes.size(); ++size) {  // cut, and signed all the same
-    EXPECT_EQ(DecodeSnapshot(Signed(bytes.substr(0, size))).status().code(), Code::kDataLoss)
+    EXPECT_EQ(Decode(Signed(bytes.substr(0, size))).status().code(), Code::kDataLoss)
         << size;
   }
-  EXPECT_EQ(DecodeSnapshot(Signed(bytes + "x")).status().code(), Code::kDataLoss);
+  EXPECT_EQ(Decode(Signed(bytes + "x")).status().code(), Code::kDataLoss);
   struct Case {
     const char* what;
     void (*change)(Record*);
@@ -102,16 +134,16 @@ TEST(SnapshotTest, ChecksEveryLengthAndIndex) {
       {"blocking", [](Record* r) { r->blocking = static_cast<Blocking>(3); }},
   };
   for (const Case& c : cases) {
-    SnapshotData data = Some();
-    c.change(&data.run.records[1]);
-    EXPECT_EQ(DecodeSnapshot(EncodeSnapshot(data)).status().code(), Code::kDataLoss) << c.what;
+    Data data = Some();
+    c.change(&data.logs[0][1]);
+    EXPECT_EQ(Decode(Encode(data)).status().code(), Code::kDataLoss) << c.what;
   }
 }
 
 TEST(SnapshotTest, LeavesNewerVersionsAlone) {
-  std::string bytes = Unsigned(EncodeSnapshot(Some()));
-  bytes[8] = 2;  // the version follows the magic
-  EXPECT_EQ(DecodeSnapshot(Signed(bytes)).status().code(), Code::kUnimplemented);
+  std::string bytes = Unsigned(Encode(Some()));
+  bytes[8] = 3;  // the version follows the magic
+  EXPECT_EQ(Decode(Signed(bytes)).status().code(), Code::kUnimplemented);
 }
 
 TEST(SnapshotTest, RestoresALedgerThatGoesOn) {

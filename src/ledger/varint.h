@@ -23,10 +23,11 @@ inline std::uint8_t* PutVarint(std::uint8_t* out, std::uint64_t value) {
   return out;
 }
 
+/// Reads ten bytes at most, whatever they are.
 inline const std::uint8_t* GetVarint(const std::uint8_t* in, std::uint64_t* value) {
   std::uint64_t result = *in & 0x7fu;
   int shift = 7;
-  while (*in++ & 0x80u) {
+  while ((*in++ & 0x80u) != 0 && shift < 64) {
     result |= static_cast<std::uint64_t>(*in & 0x7fu) << shift;
     shift += 7;
   }
