@@ -351,6 +351,8 @@ void Attempt::End(std::int64_t wall, bool clean, bool by_exit) {
 void Attempt::NoteExit(const Record& record) {
   if (state_.exited) return;
   state_.exited = true;
+  const bool failed = record.a != 0 || record.b != 0;
+  if (failed && state_.ended && state_.end_clean) state_.notes[Note::kFailedAfterEnd] += 1;
   if (record.a >= 0) state_.exit_status = record.a;
   if (record.b != 0) state_.exit_signal = record.b;
   state_.interrupted |= record.b == kSigterm;

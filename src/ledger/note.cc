@@ -20,6 +20,8 @@ constexpr std::array<Row, kNoteCount> kRows = {{
     {"seq_conflict", "different records carry the same sequence number; all are kept"},
     {"implicit_attempt", "a restart was inferred although no job start was recorded"},
     {"after_end", "records after the end of their attempt are ignored"},
+    {"failed_after_end",
+     "the process failed after its job had ended cleanly; the attempt counts as clean"},
     {"no_job_start", "attempts without a job start begin at their first record"},
     {"several_leads", "several processes of one attempt record as its lead; the first one counts"},
     {"no_lead", "attempts without a record of rank 0 are led by their lowest rank"},

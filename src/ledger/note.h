@@ -15,6 +15,7 @@ enum class Note : std::uint8_t {
   kSeqConflict,
   kImplicitAttempt,
   kAfterEnd,
+  kFailedAfterEnd,
   kNoJobStart,
   kSeveralLeads,
   kNoLead,
@@ -38,7 +39,7 @@ enum class Note : std::uint8_t {
   kJournalDamage,
   kJournalHole,
 };
-inline constexpr int kNoteCount = 27;
+inline constexpr int kNoteCount = 28;
 
 /// `snake_case` code, e.g. "clock_step".
 std::string_view NoteCode(Note note);

@@ -579,6 +579,8 @@ class Assigner:
                 self.notes["after_end"] += event.who == attempt.lead
                 continue
             attempt.add(event, self.writers.part(event.who))
+            if event is attempt.exit_event and event is not attempt.end_event:
+                self.notes["failed_after_end"] += _clean(attempt.end_event) and not _clean(event)
         for attempt in self.attempts:
             attempt.pending = attempt is self.waiting
             if attempt.lead is None and not attempt.pending:
