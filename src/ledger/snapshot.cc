@@ -97,9 +97,7 @@ Writer GetWriter(Reader* in, Liveness* liveness) {
   return writer;
 }
 
-Status Misfit() {
-  return {Code::kDataLoss, "ledger snapshot does not hold what its lengths say"};
-}
+Status Misfit() { return {Code::kDataLoss, "ledger snapshot does not hold what its lengths say"}; }
 
 }  // namespace
 
@@ -187,8 +185,8 @@ Result<std::size_t> SnapshotReader::Next(std::span<Record> out) {
     if (!log_.Next(&timed)) return Misfit();
     const Record& r = timed.record;
     const bool fits = r.writer < head_.writers.size() && r.name < head_.names.size() &&
-                      r.type <= RecordType::kDropped &&
-                      static_cast<int>(r.span) < kSpanKindCount && r.blocking <= Blocking::kNo;
+                      r.type <= RecordType::kDropped && static_cast<int>(r.span) < kSpanKindCount &&
+                      r.blocking <= Blocking::kNo;
     if (!fits) return Misfit();
     out[count++] = r;
   }

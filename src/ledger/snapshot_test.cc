@@ -110,16 +110,14 @@ TEST(SnapshotTest, FindsDamage) {
     std::string damaged = bytes;
     damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
     EXPECT_EQ(Decode(damaged).status().code(), Code::kDataLoss) << i;
-    EXPECT_EQ(Decode(std::string_view(bytes).substr(0, i)).status().code(),
-              Code::kDataLoss);
+    EXPECT_EQ(Decode(std::string_view(bytes).substr(0, i)).status().code(), Code::kDataLoss);
   }
 }
 
 TEST(SnapshotTest, ChecksEveryLengthAndIndex) {
   const std::string bytes = Unsigned(Encode(Some()));
   for (std::size_t size = 8; size < bytes.size(); ++size) {  // cut, and signed all the same
-    EXPECT_EQ(Decode(Signed(bytes.substr(0, size))).status().code(), Code::kDataLoss)
-        << size;
+    EXPECT_EQ(Decode(Signed(bytes.substr(0, size))).status().code(), Code::kDataLoss) << size;
   }
   EXPECT_EQ(Decode(Signed(bytes + "x")).status().code(), Code::kDataLoss);
   struct Case {
