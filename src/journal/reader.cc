@@ -49,12 +49,20 @@ constexpr std::array<Shape, 256> MakeShapes() {
 }
 constexpr std::array<Shape, 256> kShapes = MakeShapes();
 
-bool IsValid(const Slot& slot, std::uint32_t salt, std::uint64_t index) {
+[[gnu::always_inline]] inline bool IsValid(const Slot& slot, std::uint32_t salt,
+                                            std::uint64_t index) {
   const auto high = static_cast<std::uint32_t>(slot.meta >> 32);
   return static_cast<std::uint32_t>(slot.meta) ==
              SlotCrc(salt, index, high, static_cast<std::uint64_t>(slot.time),
                      static_cast<std::uint64_t>(slot.a), static_cast<std::uint64_t>(slot.b)) &&
          slot.meta != 0;
+}
+
+// What begin and end of a span say beside their kind: nothing unusual in nearly all.
+constexpr std::uint32_t kSpanKindBits = 31;
+bool IsSpan(std::uint32_t kind_and_blocking) {
+  const std::uint32_t kind = kind_and_blocking & kSpanKindBits;
+  return kind != 0 && kind < kSpanKindCount && (kind_and_blocking >> 5) <= 2;
 }
 
 // A file may hold any numbers; absurd ones give absurd times, never undefined behaviour.
@@ -229,8 +237,8 @@ bool JournalReader::Impl::Decode(std::uint64_t index, const Slot& slot, Record* 
     case Shape::kSpanBegin:
     case Shape::kSpanEnd: {
       const auto kind = static_cast<std::uint8_t>(slot.meta >> 40);
-      if ((kind & 31) >= kSpanKindCount || (kind & 31) == 0 || (kind >> 5) > 2) break;
-      record->span = static_cast<SpanKind>(kind & 31);
+      if (!IsSpan(kind)) break;
+      record->span = static_cast<SpanKind>(kind & kSpanKindBits);
       record->blocking = static_cast<Blocking>(kind >> 5);
       if (shape == Shape::kSpanBegin) {
         record->name = NameOf(static_cast<std::uint32_t>(slot.b));
@@ -402,14 +410,25 @@ Result<std::size_t> JournalReader::Next(std::span<Record> out) {
       }
       last_valid = index + 1;
       const std::uint64_t meta = slot.meta;
-      if (kShapes[static_cast<std::uint8_t>(meta >> 32)] == Shape::kPlain) [[likely]] {
-        records[count++] = {.type = static_cast<RecordType>(static_cast<std::uint8_t>(meta >> 32)),
-                            .thread = static_cast<std::uint16_t>(meta >> 48),
-                            .writer = writer,
-                            .seq = index,
-                            .time_ns = WrappingAdd(slot.time, to_wall),
-                            .a = slot.a,
-                            .b = slot.b};
+      const auto type = static_cast<std::uint8_t>(meta >> 32);
+      const Shape shape = kShapes[type];
+      const auto kind = static_cast<std::uint8_t>(meta >> 40);
+      const bool begin = shape == Shape::kSpanBegin && slot.b == 0;
+      const bool end = shape == Shape::kSpanEnd && SpanEndName(slot.b) == 0;
+      // Nearly all records; the others take more thought.
+      if (shape == Shape::kPlain || ((begin || end) && IsSpan(kind))) [[likely]] {
+        const bool span = shape != Shape::kPlain;
+        Record& record = records[count++];
+        record.type = static_cast<RecordType>(type);
+        record.span = static_cast<SpanKind>(span ? kind & kSpanKindBits : 0);
+        record.blocking = static_cast<Blocking>(span ? kind >> 5 : 0);
+        record.thread = static_cast<std::uint16_t>(meta >> 48);
+        record.writer = writer;
+        record.name = 0;
+        record.seq = index;
+        record.time_ns = WrappingAdd(slot.time, to_wall);
+        record.a = slot.a;
+        record.b = end ? SpanEndBegin(slot.b) : slot.b;
       } else {
         count += in.Decode(index, slot, &records[count]) ? 1 : 0;
       }
