@@ -50,7 +50,7 @@ constexpr std::array<Shape, 256> MakeShapes() {
 constexpr std::array<Shape, 256> kShapes = MakeShapes();
 
 [[gnu::always_inline]] inline bool IsValid(const Slot& slot, std::uint32_t salt,
-                                            std::uint64_t index) {
+                                           std::uint64_t index) {
   const auto high = static_cast<std::uint32_t>(slot.meta >> 32);
   return static_cast<std::uint32_t>(slot.meta) ==
              SlotCrc(salt, index, high, static_cast<std::uint64_t>(slot.time),

@@ -1,11 +1,7 @@
 #include "ledger/record_log.h"
 
-#include <sys/mman.h>
-
-#include <algorithm>
 #include <bit>
 #include <cstring>
-#include <new>
 #include <type_traits>
 
 #include "ledger/varint.h"
@@ -247,47 +243,37 @@ constexpr std::uint64_t kNoStepWord = static_cast<std::uint64_t>(kNoStep);
 
 }  // namespace
 
-void RecordLog::AddChunk() {
-  const auto wanted = static_cast<std::uint32_t>(
-      std::clamp<std::size_t>(std::bit_ceil(memory_ / 4), kChunkBytesMin, kChunkBytesMax));
-  Chunk chunk;
-  chunk.size = wanted;
-  if (wanted == kChunkBytesMax) {
-    chunk.bytes.reset(static_cast<std::uint8_t*>(std::aligned_alloc(wanted, wanted)));
-    if (chunk.bytes != nullptr) ::madvise(chunk.bytes.get(), wanted, MADV_HUGEPAGE);
-  } else {
-    chunk.bytes.reset(static_cast<std::uint8_t*>(std::malloc(wanted)));
+// The slab that the next record goes to.
+Slabs::Slab& RecordLog::Room() {
+  if (slabs_.empty() || slabs_.back().room() < kRecordBytesMax) {
+    slabs_.Add(kRecordBytesMax);
+    end_.slab = slabs_.size() - 1;
+    end_.offset = 0;
   }
-  if (chunk.bytes == nullptr) throw std::bad_alloc();
-  chunks_.push_back(std::move(chunk));
-  memory_ += wanted;
-  end_.chunk = static_cast<std::uint32_t>(chunks_.size() - 1);
-  end_.offset = 0;
+  return slabs_.back();
 }
 
 void RecordLog::Append(const Record& record, std::int64_t time) {
-  if (chunks_.empty() || chunks_.back().size - chunks_.back().used < kRecordBytesMax) AddChunk();
-  Chunk& chunk = chunks_.back();
-  std::uint8_t* const base = chunk.bytes.get();
-  end_.offset = chunk.used =
-      static_cast<std::uint32_t>(Put(record, time, &end_, base + chunk.used) - base);
+  Slabs::Slab& slab = Room();
+  std::uint8_t* const base = slab.bytes.get();
+  end_.offset = slab.used =
+      static_cast<std::uint32_t>(Put(record, time, &end_, base + slab.used) - base);
   end_.ordinal += 1;
 }
 
 void RecordLog::Append(std::span<const Record> records) {
   while (!records.empty()) {
-    if (chunks_.empty() || chunks_.back().size - chunks_.back().used < kRecordBytesMax) AddChunk();
-    Chunk& chunk = chunks_.back();
-    std::uint8_t* const base = chunk.bytes.get();
-    std::uint8_t* const limit = base + chunk.size - kRecordBytesMax;
-    std::uint8_t* out = base + chunk.used;
+    Slabs::Slab& slab = Room();
+    std::uint8_t* const base = slab.bytes.get();
+    std::uint8_t* const limit = base + slab.size - kRecordBytesMax;
+    std::uint8_t* out = base + slab.used;
     Cursor cursor = end_;  // here, where no store of a byte can change it
     const Record* record = records.data();
     const Record* const end = record + records.size();
     for (; record != end && out <= limit; ++record) {
       out = Put(*record, record->time_ns, &cursor, out);
     }
-    cursor.offset = chunk.used = static_cast<std::uint32_t>(out - base);
+    cursor.offset = slab.used = static_cast<std::uint32_t>(out - base);
     cursor.ordinal += static_cast<std::size_t>(record - records.data());
     end_ = cursor;
     records = std::span(record, end);
@@ -296,25 +282,25 @@ void RecordLog::Append(std::span<const Record> records) {
 
 bool RecordLog::Next(Cursor* cursor, TimedRecord* timed) const {
   if (cursor->ordinal >= end_.ordinal) return false;
-  if (cursor->offset >= chunks_[cursor->chunk].used) {
-    cursor->chunk += 1;
+  if (cursor->offset >= slabs_[cursor->slab].used) {
+    cursor->slab += 1;
     cursor->offset = 0;
   }
-  const std::uint8_t* const base = chunks_[cursor->chunk].bytes.get();
+  const std::uint8_t* const base = slabs_[cursor->slab].bytes.get();
   const std::uint8_t* const end = Take(base + cursor->offset, cursor, timed);
   cursor->offset = static_cast<std::uint32_t>(end - base);
   return true;
 }
 
 void RecordLog::Pack(std::string* out) const {
-  for (const Chunk& chunk : chunks_) {
-    out->append(reinterpret_cast<const char*>(chunk.bytes.get()), chunk.used);
+  for (const Slabs::Slab& slab : slabs_) {
+    out->append(reinterpret_cast<const char*>(slab.bytes.get()), slab.used);
   }
 }
 
 std::size_t RecordLog::PackedBytes() const {
   std::size_t bytes = 0;
-  for (const Chunk& chunk : chunks_) bytes += chunk.used;
+  for (const Slabs::Slab& slab : slabs_) bytes += slab.used;
   return bytes;
 }
 
@@ -338,12 +324,8 @@ bool PackedRecords::Next(TimedRecord* timed) {
 void RecordLog::Truncate(const Cursor& cursor) {
   if (cursor.ordinal >= end_.ordinal) return;
   end_ = cursor;
-  const std::size_t keep = cursor.ordinal == 0 ? 0 : cursor.chunk + 1;
-  while (chunks_.size() > keep) {
-    memory_ -= chunks_.back().size;
-    chunks_.pop_back();
-  }
-  if (keep != 0) chunks_.back().used = cursor.offset;
+  slabs_.Keep(cursor.ordinal == 0 ? 0 : cursor.slab + 1);
+  if (!slabs_.empty()) slabs_.back().used = cursor.offset;
 }
 
 }  // namespace headway::ledger

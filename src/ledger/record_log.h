@@ -1,13 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "ledger/slabs.h"
 #include "model/record.h"
 
 namespace headway::ledger {
@@ -31,7 +29,7 @@ class RecordLog {
 
   /// A place between two records; also what the next record's bytes are relative to there.
   struct Cursor {
-    std::uint32_t chunk = 0;
+    std::uint32_t slab = 0;
     std::uint32_t offset = 0;
     std::uint64_t ordinal = 0;  // records before this place
     std::uint64_t seq = 0;      // of the record before, like all that follow
@@ -67,26 +65,12 @@ class RecordLog {
   void Truncate(const Cursor& cursor);
   void Clear() { Truncate(Cursor{}); }
 
-  std::size_t MemoryBytes() const { return memory_; }
+  std::size_t MemoryBytes() const { return slabs_.MemoryBytes(); }
 
  private:
-  // Chunks grow with the log: little for a short attempt, large pages for a long one.
-  static constexpr std::uint32_t kChunkBytesMin = 4 << 10;
-  static constexpr std::uint32_t kChunkBytesMax = 2 << 20;
+  Slabs::Slab& Room();
 
-  struct Free {
-    void operator()(std::uint8_t* bytes) const { std::free(bytes); }
-  };
-  struct Chunk {
-    std::uint32_t used = 0;
-    std::uint32_t size = 0;
-    std::unique_ptr<std::uint8_t[], Free> bytes;
-  };
-
-  void AddChunk();
-
-  std::vector<Chunk> chunks_;
-  std::size_t memory_ = 0;
+  Slabs slabs_;
   Cursor end_;
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 
 #include "ledger/varint.h"
 
@@ -36,8 +35,10 @@ void AddSparse(const std::vector<std::pair<BucketId, std::int64_t>>& from, Sums*
 
 // Reads the rows of one block one after the other.
 struct RowStore::Decoder {
-  Decoder(const Group& group, const Block& block)
-      : in(group.bytes.get() + block.offset), at(block.begin), index(block.index_before) {}
+  Decoder(const Slabs& slabs, const Block& block)
+      : in(slabs[block.slab].bytes.get() + block.offset),
+        at(block.begin),
+        index(block.index_before) {}
 
   void Next(Row* row) {
     const std::uint8_t flags = *in++;
@@ -91,31 +92,38 @@ struct RowStore::Decoder {
   std::vector<Slice> slices;
 };
 
-void RowStore::Group::Resize(std::size_t wanted) {
-  auto* const moved = static_cast<std::uint8_t*>(std::realloc(bytes.get(), wanted));
-  if (moved == nullptr) throw std::bad_alloc();
-  (void)bytes.release();
-  bytes.reset(moved);
-  size = wanted;
+// The slab of the last block, with room for another row of so many bytes.
+Slabs::Slab& RowStore::Room(std::size_t bytes) {
+  if (!slabs_.empty() && slabs_.back().room() >= bytes) return slabs_.back();
+  // A block lies in one slab: what there is of it moves along.
+  Block& block = groups_.back().blocks.back();
+  const std::size_t written =
+      count_ % kBlockRows == 0 || slabs_.empty() ? 0 : slabs_.back().used - block.offset;
+  const std::size_t last = slabs_.size();
+  slabs_.Add(static_cast<std::uint32_t>(2 * (written + bytes)));
+  if (written > 0) {
+    std::memcpy(slabs_.back().bytes.get(), slabs_[last - 1].bytes.get() + block.offset, written);
+  }
+  slabs_.back().used = static_cast<std::uint32_t>(written);
+  block.slab = slabs_.size() - 1;
+  block.offset = 0;
+  return slabs_.back();
 }
 
 void RowStore::StartBlock(std::int64_t begin) {
   if (groups_.empty() || groups_.back().blocks.size() == kGroupBlocks) {
     Group group;
     group.before = sealed_;
-    if (!groups_.empty()) {
-      groups_.back().Resize(used_ + kSlack);
-      group.Resize(groups_.back().size * 9 / 8);
-    }
     groups_.push_back(std::move(group));
-    used_ = 0;
   }
-  Group& group = groups_.back();
   Block block;
-  block.offset = static_cast<std::uint32_t>(used_);
+  if (!slabs_.empty()) {
+    block.slab = slabs_.size() - 1;
+    block.offset = slabs_.back().used;
+  }
   block.begin = begin;
   block.index_before = index_;
-  group.blocks.push_back(std::move(block));
+  groups_.back().blocks.push_back(std::move(block));
 }
 
 void RowStore::SealBlock() {
@@ -165,10 +173,8 @@ void RowStore::SealBlock() {
 
 void RowStore::Append(const Row& row, const RowMeasures& measures) {
   if (count_ % kBlockRows == 0) StartBlock(row.begin);
-  Group& group = groups_.back();
-  const std::size_t most = 5 * kVarintBytesMax + 16 * row.slices.size() + kSlack;
-  if (used_ + most > group.size) group.Resize(2 * group.size + most);
-  std::uint8_t* const begin = group.bytes.get() + used_;
+  Slabs::Slab& slab = Room(5 * kVarintBytesMax + 16 * row.slices.size() + kSlack);
+  std::uint8_t* const begin = slab.bytes.get() + slab.used;
   std::uint8_t* out = begin + 1;
   unsigned flags = kStep | kNextIndex;
   if (row.is_step && !row.first && row.index == Undelta(index_, 1) &&
@@ -197,7 +203,7 @@ void RowStore::Append(const Row& row, const RowMeasures& measures) {
     out += kLengths.Bytes(length);
   }
   *begin = static_cast<std::uint8_t>(flags);
-  used_ += static_cast<std::size_t>(out - begin);
+  slab.used += static_cast<std::uint32_t>(out - begin);
   end_ = row.begin + measures.work + measures.fixed;
   if (row.extra == 0 && measures.fixed == 0 && !measures.labels) [[likely]] {
     // As AddRow; the unnamed categories have their place from the start.
@@ -224,7 +230,7 @@ void RowStore::Truncate(std::uint64_t count, const std::function<void(const Row&
   const std::size_t first_block = count / kBlockRows;
   for (std::size_t b = first_block; b * kBlockRows < count_; ++b) {
     const Group& group = groups_[b / kGroupBlocks];
-    Decoder decoder(group, group.blocks[b % kGroupBlocks]);
+    Decoder decoder(slabs_, group.blocks[b % kGroupBlocks]);
     const std::uint64_t rows = RowsIn(b / kGroupBlocks, b % kGroupBlocks);
     Row row;
     for (std::uint64_t i = 0; i < rows; ++i) {
@@ -242,7 +248,7 @@ void RowStore::Truncate(std::uint64_t count, const std::function<void(const Row&
   block.slow = block.overlapped = block.steps = block.outside = 0;
   std::fill(block_sums_.ns.begin(), block_sums_.ns.end(), 0);
   block_sums_.slow = block_sums_.overlapped = block_sums_.steps = block_sums_.outside = 0;
-  Decoder decoder(groups_[g], block);
+  Decoder decoder(slabs_, block);
   Row row;
   for (std::uint64_t i = 0; i < keep; ++i) {
     decoder.Next(&row);
@@ -250,13 +256,12 @@ void RowStore::Truncate(std::uint64_t count, const std::function<void(const Row&
   }
   index_ = decoder.index;
   end_ = decoder.at;
-  used_ = static_cast<std::size_t>(decoder.in - groups_[g].bytes.get());
+  slabs_.Keep(block.slab + 1);
+  slabs_.back().used = static_cast<std::uint32_t>(decoder.in - slabs_[block.slab].bytes.get());
   groups_.resize(keep == 0 && b == 0 ? g : g + 1);
   if (groups_.size() > g) {
     groups_[g].blocks.resize(b);
     if (keep != 0) groups_[g].blocks.push_back(std::move(block));
-  } else if (g > 0) {
-    used_ = groups_.back().size - kSlack;  // full: the next row starts a group
   }
   count_ = count;
 }
@@ -293,7 +298,7 @@ Sums RowStore::BeforeRow(std::uint64_t ordinal) const {
   const std::size_t g = block / kGroupBlocks;
   const std::size_t b = block % kGroupBlocks;
   Sums sums = BeforeBlock(g, b);
-  Decoder decoder(groups_[g], groups_[g].blocks[b]);
+  Decoder decoder(slabs_, groups_[g].blocks[b]);
   Row row;
   for (std::uint64_t i = 0; i < ordinal % kBlockRows; ++i) {
     decoder.Next(&row);
@@ -309,7 +314,7 @@ Sums RowStore::Before(std::int64_t net) const {
   }
   const auto [g, b] = FindBlock(net);
   Sums sums = BeforeBlock(g, b);
-  Decoder decoder(groups_[g], groups_[g].blocks[b]);
+  Decoder decoder(slabs_, groups_[g].blocks[b]);
   Row row;
   const std::uint64_t rows = RowsIn(g, b);
   for (std::uint64_t i = 0; i < rows; ++i) {
@@ -335,7 +340,7 @@ void RowStore::Visit(std::int64_t from, std::int64_t to,
   }
   for (; g < groups_.size(); ++g, b = 0) {
     for (; b < groups_[g].blocks.size(); ++b) {
-      Decoder decoder(groups_[g], groups_[g].blocks[b]);
+      Decoder decoder(slabs_, groups_[g].blocks[b]);
       Row row;
       const std::uint64_t rows = RowsIn(g, b);
       for (std::uint64_t i = 0; i < rows; ++i) {
@@ -356,7 +361,7 @@ void RowStore::VisitBackward(const std::function<bool(const Row&)>& visit) const
   std::vector<Kept> rows;
   for (std::size_t g = groups_.size(); g-- > 0;) {
     for (std::size_t b = groups_[g].blocks.size(); b-- > 0;) {
-      Decoder decoder(groups_[g], groups_[g].blocks[b]);
+      Decoder decoder(slabs_, groups_[g].blocks[b]);
       rows.resize(RowsIn(g, b));
       for (Kept& kept : rows) {
         decoder.Next(&kept.row);
@@ -374,7 +379,7 @@ std::int64_t RowStore::BeginOf(std::uint64_t ordinal) const {
   if (ordinal >= count_) return end_;
   const std::size_t b = ordinal / kBlockRows;
   const Group& group = groups_[b / kGroupBlocks];
-  Decoder decoder(group, group.blocks[b % kGroupBlocks]);
+  Decoder decoder(slabs_, group.blocks[b % kGroupBlocks]);
   Row row;
   for (std::uint64_t i = 0; i <= ordinal % kBlockRows; ++i) decoder.Next(&row);
   return row.begin;
@@ -398,7 +403,7 @@ std::uint64_t RowStore::OrdinalOfIndex(std::uint64_t first, std::uint64_t last,
   }
   for (std::size_t b = low; b * kBlockRows < last; ++b) {
     const Group& group = groups_[b / kGroupBlocks];
-    Decoder decoder(group, group.blocks[b % kGroupBlocks]);
+    Decoder decoder(slabs_, group.blocks[b % kGroupBlocks]);
     Row row;
     for (std::uint64_t i = b * kBlockRows; i < std::min(last, (b + 1) * kBlockRows); ++i) {
       decoder.Next(&row);
@@ -413,7 +418,7 @@ std::optional<std::int64_t> RowStore::LastIndex(std::uint64_t first, std::uint64
   if (first >= last) return std::nullopt;
   for (std::size_t b = (last - 1) / kBlockRows + 1; b-- > first / kBlockRows;) {
     const Group& group = groups_[b / kGroupBlocks];
-    Decoder decoder(group, group.blocks[b % kGroupBlocks]);
+    Decoder decoder(slabs_, group.blocks[b % kGroupBlocks]);
     std::optional<std::int64_t> index;
     Row row;
     for (std::uint64_t i = b * kBlockRows; i < std::min(last, (b + 1) * kBlockRows); ++i) {
@@ -426,9 +431,9 @@ std::optional<std::int64_t> RowStore::LastIndex(std::uint64_t first, std::uint64
 }
 
 std::size_t RowStore::MemoryBytes() const {
-  std::size_t bytes = 0;
+  std::size_t bytes = slabs_.MemoryBytes();
   for (const Group& group : groups_) {
-    bytes += sizeof(Group) + group.size + group.before.ns.size() * 8;
+    bytes += sizeof(Group) + group.before.ns.size() * 8;
     for (const Block& block : group.blocks) bytes += sizeof(Block) + block.ns.capacity() * 16;
   }
   return bytes;

@@ -1,14 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "ledger/row.h"
+#include "ledger/slabs.h"
 
 namespace headway::ledger {
 
@@ -63,26 +62,20 @@ class RowStore {
   static constexpr std::uint64_t kGroupBlocks = 64;
 
   struct Block {
-    std::uint32_t offset = 0;                           // first byte in the group
+    std::uint32_t slab = 0, offset = 0;                 // where its first row lies
     std::int64_t begin = 0;                             // net time of the first row
     std::int64_t index_before = 0;                      // index of the step before the block
     std::vector<std::pair<BucketId, std::int64_t>> ns;  // sums, set when the block is full
     std::int64_t slow = 0, overlapped = 0, steps = 0, outside = 0;
   };
-  struct Free {
-    void operator()(std::uint8_t* bytes) const { std::free(bytes); }
-  };
   struct Group {
     Sums before;  // sums of all earlier groups
-    std::unique_ptr<std::uint8_t[], Free> bytes;
-    std::size_t size = 0;  // of `bytes`
     std::vector<Block> blocks;
-
-    void Resize(std::size_t wanted);
   };
   struct Decoder;
 
   unsigned PutUnusual(const Row& row, std::uint8_t** place);
+  Slabs::Slab& Room(std::size_t bytes);
   void StartBlock(std::int64_t begin);
   void SealBlock();
   std::uint64_t RowsIn(std::size_t group, std::size_t block) const;
@@ -90,10 +83,10 @@ class RowStore {
   Sums BeforeBlock(std::size_t group, std::size_t block) const;
 
   std::vector<Group> groups_;
-  Sums sealed_;                                                       // of all full blocks
+  Slabs slabs_;  // the rows; those of a block lie in one of them
+  Sums sealed_;  // of all full blocks
   Sums block_sums_{.ns = std::vector<std::int64_t>(kCategoryCount)};  // of the last, unfinished one
   std::uint64_t count_ = 0;
-  std::size_t used_ = 0;  // bytes of the last group, which may have room for more
   std::int64_t end_ = 0;
   std::int64_t index_ = 0;
 };
