@@ -304,21 +304,29 @@ std::size_t RecordLog::PackedBytes() const {
   return bytes;
 }
 
-bool PackedRecords::Next(TimedRecord* timed) {
-  if (left_ == 0) return false;
-  const auto* const begin = reinterpret_cast<const std::uint8_t*>(bytes_.data());
-  std::size_t taken;
-  if (bytes_.size() >= RecordLog::kRecordBytesMax) {
-    taken = static_cast<std::size_t>(Take(begin, &cursor_, timed) - begin);
-  } else {
-    std::uint8_t last[2 * RecordLog::kRecordBytesMax] = {};
-    std::memcpy(last, begin, bytes_.size());
-    taken = static_cast<std::size_t>(Take(last, &cursor_, timed) - last);
-    if (taken > bytes_.size()) return false;
+std::size_t PackedRecords::Next(std::span<Record> out) {
+  const auto* in = reinterpret_cast<const std::uint8_t*>(bytes_.data());
+  const std::uint8_t* const end = in + bytes_.size();
+  RecordLog::Cursor cursor = cursor_;
+  TimedRecord timed;
+  std::size_t count = 0;
+  while (count < out.size() && left_ > 0) {
+    const auto size = static_cast<std::size_t>(end - in);
+    if (size >= RecordLog::kRecordBytesMax) [[likely]] {
+      in = Take(in, &cursor, &timed);
+    } else {
+      std::uint8_t last[2 * RecordLog::kRecordBytesMax] = {};
+      std::memcpy(last, in, size);
+      const auto taken = static_cast<std::size_t>(Take(last, &cursor, &timed) - last);
+      if (taken > size) break;
+      in += taken;
+    }
+    out[count++] = timed.record;
+    --left_;
   }
-  bytes_.remove_prefix(taken);
-  --left_;
-  return true;
+  bytes_.remove_prefix(bytes_.size() - static_cast<std::size_t>(end - in));
+  cursor_ = cursor;
+  return count;
 }
 
 void RecordLog::Truncate(const Cursor& cursor) {

@@ -80,11 +80,12 @@ class PackedRecords {
   PackedRecords() = default;
   PackedRecords(std::string_view bytes, std::uint64_t records) : bytes_(bytes), left_(records) {}
 
-  /// How many records are left, as was said, and whether no bytes are.
-  std::uint64_t size() const { return left_; }
-  bool empty() const { return bytes_.empty(); }
-  /// False: at the end, or the bytes end within a record.
-  bool Next(TimedRecord* timed);
+  /// How many records are left, as was said, and how many bytes.
+  std::uint64_t records_left() const { return left_; }
+  std::size_t bytes_left() const { return bytes_.size(); }
+  /// Fills `out` with the next records and returns how many: fewer than there is room for at the
+  /// end, or where the bytes end within a record.
+  std::size_t Next(std::span<Record> out);
 
  private:
   std::string_view bytes_;

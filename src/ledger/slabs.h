@@ -14,7 +14,7 @@ class Slabs {
  public:
   struct Slab {
     struct Free {
-      void operator()(std::uint8_t* bytes) const { std::free(bytes); }
+      void operator()(std::uint8_t* memory) const { std::free(memory); }
     };
     std::unique_ptr<std::uint8_t[], Free> bytes;
     std::uint32_t size = 0;

@@ -173,24 +173,22 @@ bool SnapshotReader::NextLog() {
 }
 
 Result<std::size_t> SnapshotReader::Next(std::span<Record> out) {
-  std::size_t count = 0;
-  TimedRecord timed;
-  while (count < out.size()) {
-    if (log_.size() == 0) {
-      if (!log_.empty()) return Misfit();
-      if (logs_ == 0) break;
-      if (!NextLog()) return Misfit();
-      continue;
+  while (log_.records_left() == 0) {
+    if (log_.bytes_left() != 0) return Misfit();
+    if (logs_ == 0) {
+      if (!rest_.empty()) return Misfit();
+      return 0;
     }
-    if (!log_.Next(&timed)) return Misfit();
-    const Record& r = timed.record;
-    const bool fits = r.writer < head_.writers.size() && r.name < head_.names.size() &&
-                      r.type <= RecordType::kDropped && static_cast<int>(r.span) < kSpanKindCount &&
-                      r.blocking <= Blocking::kNo;
-    if (!fits) return Misfit();
-    out[count++] = r;
+    if (!NextLog()) return Misfit();
   }
-  if (count == 0 && !rest_.empty()) return Misfit();
+  const std::size_t count = log_.Next(out);
+  if (count == 0) return Misfit();
+  for (const Record& r : out.first(count)) {
+    const bool fits = r.writer < head_.writers.size() && r.name < head_.names.size() &&
+                      r.type <= RecordType::kDropped &&
+                      static_cast<int>(r.span) < kSpanKindCount && r.blocking <= Blocking::kNo;
+    if (!fits) return Misfit();
+  }
   return count;
 }
 

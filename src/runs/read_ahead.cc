@@ -1,9 +1,9 @@
 #include "runs/read_ahead.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
+#include <csignal>
 #include <system_error>
 #include <utility>
 
