@@ -1,6 +1,9 @@
 #include "journal/reader.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -101,7 +104,8 @@ struct JournalReader::Impl {
 
   std::string path;
   ReaderOptions options;
-  UniqueFd fd;
+  mutable UniqueFd fd;  // none while it is released
+  struct stat file {};  // which file it is
   Header header;
   std::uint32_t salt = 0;
   std::int64_t to_wall = 0;  // wall = mono + to_wall
@@ -124,8 +128,24 @@ struct JournalReader::Impl {
 
   bool MayStillWrite() const { return liveness == Liveness::kAlive; }
 
+  // The open file; it is opened again after a Release.
+  Result<int> File() const {
+    if (fd.ok()) return fd.get();
+    Result<UniqueFd> again = OpenForReading(path);
+    if (!again.ok()) return again.status();
+    struct stat found {};
+    if (::fstat(again->get(), &found) != 0 || found.st_ino != file.st_ino ||
+        found.st_dev != file.st_dev) {
+      return Status(Code::kUnavailable, path + " was replaced while it was being read");
+    }
+    fd = *std::move(again);
+    return fd.get();
+  }
+
   Status Look() {
-    const Result<std::uint64_t> size = FileSize(fd.get(), path);
+    const Result<int> open = File();
+    if (!open.ok()) return open.status();
+    const Result<std::uint64_t> size = FileSize(*open, path);
     if (!size.ok()) return size.status();
     file_bytes = *size;
     end = file_bytes <= kHeaderBytes ? 0 : (file_bytes - kHeaderBytes) / kSlotBytes;
@@ -135,9 +155,11 @@ struct JournalReader::Impl {
   }
 
   Status Fill(std::uint64_t from) {
+    const Result<int> open = File();
+    if (!open.ok()) return open.status();
     const std::uint64_t count = std::min(kBufferSlots, end - from);
     const Result<std::size_t> got =
-        ReadAt(fd.get(), buffer.data(), count * kSlotBytes, SlotOffset(from), path);
+        ReadAt(*open, buffer.data(), count * kSlotBytes, SlotOffset(from), path);
     if (!got.ok()) return got.status();
     buffer_begin = from;
     buffer_end = from + *got / kSlotBytes;
@@ -151,8 +173,9 @@ struct JournalReader::Impl {
       std::copy_n(buffer.data() + (from - buffer_begin), count, out);
       return true;
     }
-    const Result<std::size_t> got =
-        ReadAt(fd.get(), out, count * kSlotBytes, SlotOffset(from), path);
+    const Result<int> open = File();
+    if (!open.ok()) return false;
+    const Result<std::size_t> got = ReadAt(*open, out, count * kSlotBytes, SlotOffset(from), path);
     return got.ok() && *got == count * kSlotBytes;
   }
 
@@ -309,6 +332,7 @@ Result<JournalReader> JournalReader::Open(const std::string& path, const ReaderO
   auto impl = std::make_unique<Impl>();
   impl->path = path;
   impl->options = options;
+  if (::fstat(fd->get(), &impl->file) != 0) return ErrnoStatus(errno, "examine", path);
   impl->fd = *std::move(fd);
   impl->header = *std::move(header);
   impl->salt = SaltOf(impl->header.uid);
@@ -324,10 +348,14 @@ const Header& JournalReader::header() const { return impl_->header; }
 const std::string& JournalReader::path() const { return impl_->path; }
 Liveness JournalReader::liveness() const { return impl_->liveness; }
 
+void JournalReader::Release() { impl_->fd.Reset(); }
+
 Status JournalReader::Refresh() {
   Impl& in = *impl_;
   // Life first, then the file: what a dead writer has left is all there then.
-  in.liveness = ProbeLiveness(in.fd.get(), in.header);
+  const Result<int> fd = in.File();
+  if (!fd.ok()) return fd.status();
+  in.liveness = ProbeLiveness(*fd, in.header);
   HEADWAY_RETURN_IF_ERROR(in.Look());
   in.blocked = false;
   in.position = std::min(in.position, in.last_valid);  // the tail is looked at again
@@ -464,8 +492,10 @@ ReadSummary JournalReader::summary() const {
   for (const Impl::Gap& gap : in.gaps) in.ListGap(gap, &summary);
 
   std::uint64_t live[3] = {};
-  if (const auto got = ReadAt(in.fd.get(), live, sizeof live, kLiveDroppedOffset, in.path);
-      got.ok() && *got == sizeof live && live[0] != 0) {
+  if (const Result<int> open = in.File(); !open.ok()) {
+    return summary;
+  } else if (const auto got = ReadAt(*open, live, sizeof live, kLiveDroppedOffset, in.path);
+             got.ok() && *got == sizeof live && live[0] != 0) {
     summary.dropped = live[0];
     summary.first_drop_ns = WrappingAdd(static_cast<std::int64_t>(live[1]), in.to_wall);
     summary.last_drop_ns = WrappingAdd(static_cast<std::int64_t>(live[2]), in.to_wall);

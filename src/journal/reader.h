@@ -86,6 +86,10 @@ class JournalReader {
   /// holes have been filled. Next then goes on.
   Status Refresh();
 
+  /// Closes the file until it is read again, for those who read more journals than they may have
+  /// open. Reading again fails with Unavailable when it has been replaced meanwhile.
+  void Release();
+
   /// Goes to the slot of `seq`, as the first one that Next looks at. Names defined before are read
   /// too.
   Status Seek(std::uint64_t seq);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -224,6 +225,28 @@ TEST(ReaderTest, FollowsALivingWriter) {
   ASSERT_TRUE(reader->Refresh().ok());
   EXPECT_EQ(reader->liveness(), Liveness::kDead);
   EXPECT_EQ(*reader->Next(out), 0u);
+}
+
+TEST(ReaderTest, GoesOnAfterItsFileWasReleased) {
+  const ScratchDir dir;
+  const std::string path = WriteSteps(dir.path(), 5);
+  NameTable names;
+  Result<JournalReader> reader = JournalReader::Open(path, {.names = &names});
+  std::vector<Record> out(2);
+  EXPECT_EQ(*reader->Next(out), 2u);
+  reader->Release();
+  EXPECT_EQ(*reader->Next(out), 2u);
+  EXPECT_EQ(Steps(out), (std::vector<std::int64_t>{2, 3}));
+  reader->Release();
+  EXPECT_FALSE(reader->summary().torn_tail);
+  EXPECT_TRUE(reader->Refresh().ok());
+  reader->Release();
+  const std::string bytes = ReadBytes(path);
+  std::filesystem::rename(path, path + ".old");
+  WriteBytes(path, bytes);
+  const Status replaced = reader->Refresh();
+  EXPECT_EQ(replaced.code(), Code::kUnavailable);
+  EXPECT_NE(replaced.message().find("replaced"), std::string::npos);
 }
 
 // A hole of a living writer, made by wiping a record in the file and putting it back later.

@@ -30,6 +30,7 @@ Source::Source(journal::JournalReader reader, std::unique_ptr<NameTable> read_na
 void Source::Fill() {
   back_.records.resize(batch_records_);
   const auto read = reader_->Next(back_.records);
+  if (release_) reader_->Release();
   back_.records.resize(read.ok() ? *read : 0);
   back_.status = read.status();
   back_.names.clear();
@@ -59,7 +60,10 @@ ReadAhead::ReadAhead(std::vector<Source>* sources, std::uint64_t bytes) {
   if (sources->empty()) return;
   const std::size_t each = std::clamp(kBufferBytes / (2 * sizeof(Record) * sources->size()),
                                       kBatchRecordsMin, kBatchRecords);
-  for (Source& source : *sources) source.batch_records_ = each;
+  for (Source& source : *sources) {
+    source.batch_records_ = each;
+    source.release_ = sources->size() > kOpenJournalsMax;
+  }
   const unsigned cores = std::thread::hardware_concurrency();
   if (bytes < kBytesWorthThreads || cores < 2) return;
   // A signal is for the program's own threads.

@@ -55,6 +55,7 @@ class Source {
   std::unique_ptr<NameTable> read_names_;
   std::size_t names_told_ = 1;
   std::size_t batch_records_ = 0;
+  bool release_ = false;  // there are too many journals to keep all of them open
   Batch back_;
   bool ready_ = false;  // the back batch is full; guarded by the mutex of ReadAhead
 
@@ -68,6 +69,9 @@ class Source {
 /// Fills the batches of sources. Its threads end with it; the sources must outlive it.
 class ReadAhead {
  public:
+  /// More journals than this are closed between their batches.
+  static constexpr std::size_t kOpenJournalsMax = 128;
+
   /// Begins to read all of them. With little to read, or on one core, there are no threads: then
   /// `Next` reads.
   ReadAhead(std::vector<Source>* sources, std::uint64_t bytes);

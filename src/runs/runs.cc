@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <limits>
 #include <map>
+#include <queue>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "base/time_format.h"
@@ -36,39 +37,36 @@ class Merger {
         ahead_(sources, bytes) {}
 
   Status Run() {
-    std::vector<std::size_t> open;
-    for (std::size_t i = 0; i < sources_->size(); ++i) open.push_back(i);
-    while (!open.empty()) {
+    for (Source& source : *sources_) HEADWAY_RETURN_IF_ERROR(Queue(&source));
+    while (!queue_.empty()) {
       // The source whose next record is the earliest goes on until another one is earlier.
-      Source* first = nullptr;
-      std::int64_t first_time = 0;
-      std::int64_t until = std::numeric_limits<std::int64_t>::max();
-      for (std::size_t k = 0; k < open.size();) {
-        Source& source = (*sources_)[open[k]];
-        HEADWAY_RETURN_IF_ERROR(ahead_.Next(&source));
-        if (source.batch().empty()) {
-          open.erase(open.begin() + static_cast<std::ptrdiff_t>(k));
-          continue;
-        }
-        const std::int64_t time = source.batch().front().time_ns;
-        if (first == nullptr || time < first_time) {
-          if (first != nullptr) until = std::min(until, first_time);
-          first = &source;
-          first_time = time;
-        } else {
-          until = std::min(until, time);
-        }
-        ++k;
-      }
-      if (first != nullptr) Take(first, until, open.size() == 1);
+      Source* const first = queue_.top().source;
+      queue_.pop();
+      Take(first);
+      HEADWAY_RETURN_IF_ERROR(Queue(first));
     }
     return OkStatus();
   }
 
  private:
-  void Take(Source* source, std::int64_t until, bool alone) {
+  struct Next {
+    std::int64_t time = 0;
+    Source* source = nullptr;  // the earlier one in the list goes first
+    bool operator<(const Next& other) const {
+      return std::tie(other.time, other.source) < std::tie(time, source);
+    }
+  };
+
+  Status Queue(Source* source) {
+    HEADWAY_RETURN_IF_ERROR(ahead_.Next(source));
+    if (!source->batch().empty()) queue_.push({source->batch().front().time_ns, source});
+    return OkStatus();
+  }
+
+  void Take(Source* source) {
     std::span<const Record> records = source->batch();
-    if (!alone) {
+    if (!queue_.empty()) {
+      const std::int64_t until = queue_.top().time;
       std::size_t count = 1;
       while (count < records.size() && records[count].time_ns <= until) ++count;
       records = records.first(count);
@@ -90,6 +88,7 @@ class Merger {
   std::uint64_t expected_;
   const std::function<void(double)>& progress_;
   std::uint64_t told_ = 0;
+  std::priority_queue<Next> queue_;
   ReadAhead ahead_;
 };
 
@@ -200,6 +199,7 @@ Result<Loaded> Load(const Run& run, const std::function<void(double)>& progress)
     std::error_code error;
     const std::uintmax_t size = std::filesystem::file_size(file.path, error);
     if (!error) loaded.bytes += size;
+    if (run.journals.size() > ReadAhead::kOpenJournalsMax) reader->Release();
     sources.emplace_back(std::move(*reader), std::move(names), writer, loaded.ledger.names());
   }
   if (sources.empty() && !loaded.problems.empty()) return loaded.problems.front();

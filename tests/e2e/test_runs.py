@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,23 @@ def test_links_are_not_followed(three: Headway, tmp_path: Path) -> None:
     assert "symbolic link" in three("runs", "list").stderr
     three("runs", "prune", "--older-than", "0s")
     assert keep.exists()
+
+
+def test_more_journals_than_open_files(headway: Headway, tmp_path: Path) -> None:
+    ranks = 300
+    events = tmp_path / "many.jsonl"
+    events.write_text(
+        "".join(
+            f'{{"ts": {step * 10 + rank / 1000}, "rank": {rank}, "type": "step_start", '
+            f'"step": {step}}}\n'
+            for step in range(4)
+            for rank in range(ranks)
+        )
+    )
+    headway("import", events, "--run", "many")
+    shown = headway.json("runs", "show", "many")
+    assert len(shown["journals"]) == ranks
+    few = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))}
+    reported = headway("goodput", "many", "--json", **few)
+    assert reported.stderr == ""
+    assert reported.stdout == headway("goodput", "many", "--json").stdout
