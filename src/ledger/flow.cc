@@ -218,6 +218,24 @@ void Flow::Open(bool implicit) {
   for (const TimedRecord& timed : early) AppendOther(timed);
 }
 
+// The open attempt ended before its record `split`: what followed is routed again, to a new one.
+void Flow::OpenAt(std::uint64_t split) {
+  std::vector<TimedRecord> moved = attempts_.back()->TakeFrom(split);
+  const std::vector<TimedRecord> early = TakeUndecided();
+  moved.insert(moved.end(), early.begin(), early.end());
+  moved.insert(moved.end(), ahead_.begin(), ahead_.end());
+  ahead_.clear();
+  for (auto& [writer, other] : others_) other.ahead = false;
+  std::stable_sort(moved.begin(), moved.end(), [this](const TimedRecord& a, const TimedRecord& b) {
+    if (a.time != b.time) return a.time < b.time;
+    return WriterBefore(*context_, a.record.writer, b.record.writer);
+  });
+  Open(true);
+  for (const TimedRecord& timed : moved) {
+    timed.record.writer == lead_ ? attempts_.back()->Append(timed) : RouteOther(timed);
+  }
+}
+
 // What the undecided ranks have recorded; it leaves the open attempt.
 std::vector<TimedRecord> Flow::TakeUndecided() {
   std::vector<TimedRecord> moved;
@@ -258,13 +276,7 @@ void Flow::RouteLead(const TimedRecord& timed) {
       split_before = true;
     }
   }
-  if (split_before) {
-    const std::vector<TimedRecord> later = attempts_.back()->TakeFrom(split);
-    Open(true);
-    for (const TimedRecord& moved : later) {
-      moved.record.writer == lead_ ? attempts_.back()->Append(moved) : AppendOther(moved);
-    }
-  }
+  if (split_before) OpenAt(split);
   // The lead goes on in the open attempt: they are right there. What it says after the end is
   // ignored and decides nothing.
   if (!attempts_.back()->state().ended) undecided_.clear();

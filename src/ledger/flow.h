@@ -70,6 +70,7 @@ class Flow {
   void AppendOther(const TimedRecord& timed);
   std::vector<TimedRecord> TakeUndecided();
   void Open(bool implicit);
+  void OpenAt(std::uint64_t split);
   bool GoesBackAfterSilence(const Record& record, std::int64_t net, std::uint64_t* split) const;
   void NoteSign(const TimedRecord& timed, std::uint64_t ordinal);
   void NoteSpanEnd(const TimedRecord& timed);

@@ -110,8 +110,11 @@ void Intake::Observe(const Record& record) {
   if (!sighting.any || record.time_ns > sighting.last_time) sighting.last_time = record.time_ns;
   sighting.any = true;
   if (record.type == RecordType::kStepStart) {
-    if (!sighting.any_step || record.time_ns < sighting.first_step_time) {
+    if (!sighting.any_step ||
+        std::tie(record.time_ns, record.seq, record.a) <
+            std::tie(sighting.first_step_time, sighting.first_step_seq, sighting.first_step)) {
       sighting.first_step_time = record.time_ns;
+      sighting.first_step_seq = record.seq;
       sighting.first_step = record.a;
     }
     sighting.highest_step =

@@ -69,6 +69,7 @@ class Intake {
     bool any = false, any_step = false;
     std::int64_t first_time = 0, last_time = 0;
     std::int64_t first_step_time = 0, first_step = 0, highest_step = 0;
+    std::uint64_t first_step_seq = 0;
   };
 
   void AddUnusual(Record record);
