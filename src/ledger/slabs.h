@@ -2,9 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <vector>
+
+#include "base/buffer.h"
 
 namespace headway::ledger {
 
@@ -13,10 +13,7 @@ namespace headway::ledger {
 class Slabs {
  public:
   struct Slab {
-    struct Free {
-      void operator()(std::uint8_t* memory) const { std::free(memory); }
-    };
-    std::unique_ptr<std::uint8_t[], Free> bytes;
+    Buffer bytes;
     std::uint32_t size = 0;
     std::uint32_t used = 0;  // kept by the owner
 
