@@ -20,8 +20,8 @@
 /// answer is a function of the set of records: arrival order, batches, duplicates and
 /// snapshot/restore change nothing. Pure: no clock, no file, no thread. Not thread-safe.
 ///
-/// Cost: a record in order amortised O(1), about 20 ns; a late record re-derives from its attempt
-/// on; a report O(attempts + log n); a window O(attempts * log n). Memory: about 40 bytes a step
+/// Cost: a record in order amortised O(1), about 25 ns; a late record re-derives from its attempt
+/// on; a report O(attempts + log n); a window O(attempts * log n). Memory: about 35 bytes a step
 /// with one loading span.
 
 namespace headway::ledger {
