@@ -33,6 +33,8 @@ if(exported)
   install(TARGETS ${exported} EXPORT headwayTargets COMPONENT development)
   install(EXPORT headwayTargets NAMESPACE headway:: FILE headwayConfig.cmake
           DESTINATION ${package_dir} COMPONENT development)
+  # find_package(headway) with this build as its prefix, for those who have not installed it.
+  export(EXPORT headwayTargets NAMESPACE headway:: FILE ${PROJECT_BINARY_DIR}/headwayConfig.cmake)
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/headwayConfigVersion.cmake
                                    COMPATIBILITY SameMinorVersion)
   install(FILES ${PROJECT_BINARY_DIR}/headwayConfigVersion.cmake

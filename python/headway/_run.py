@@ -289,7 +289,7 @@ def _number(name: str, number: object, least: int = 0) -> int:
         raise TypeError(f"{name} must be an int or None, not {type(number).__name__}")
     value = operator.index(number)
     if not least <= value < 1 << 63:
-        raise ValueError(f"{name} must be at least {least}" + (f", not {value}" if value < 0 else ""))
+        raise ValueError(f"{name} must be from {least} to 2^63 - 1, not {value}")
     return value
 
 
