@@ -50,7 +50,7 @@ class TransferTest : public testing::Test {
     return options;
   }
   std::unique_ptr<JournalWriter> Write(WriterOptions options) {
-    EXPECT_TRUE(MakeAndOpenDirectory(node_, {"journals", "p", "r"}).ok());
+    EXPECT_TRUE(journal::MakeRunDirectory(node_, "p", "r").ok());
     auto writer = JournalWriter::Create(journal::RunDirectory(node_, "p", "r"), options);
     EXPECT_TRUE(writer.ok()) << writer.status().ToString();
     return *std::move(writer);
@@ -240,6 +240,25 @@ TEST_F(TransferTest, SeveralMayCopyTheSame) {
   EXPECT_EQ(ReadBytes(CopyOf(*writer)), ReadBytes(writer->path()));
 }
 
+TEST_F(TransferTest, MachinesOfOneRunCopyIntoOneDirectory) {
+  auto first = Write();
+  Steps(first.get(), 10);
+  const std::string other_node = scratch_.path() + "/other";
+  ASSERT_TRUE(MakePrivateDirectory(other_node).ok());
+  ASSERT_TRUE(journal::MakeRunDirectory(other_node, "p", "r").ok());
+  const auto second =
+      JournalWriter::Create(journal::RunDirectory(other_node, "p", "r"), Options(server_));
+  ASSERT_TRUE(second.ok());
+  Steps(second->get(), 20);
+  Scope other = Own();
+  other.dir = other_node;
+  ASSERT_TRUE(Carrier(Own()).Round().ok());
+  ASSERT_TRUE(Carrier(other).Round().ok());
+  EXPECT_EQ(StepsIn(CopyOf(*first)).size(), 10u);
+  EXPECT_EQ(StepsIn(CopyOf(**second)).size(), 20u);
+  EXPECT_EQ(journal::ListJournals(server_, "p", "r")->size(), 2u);
+}
+
 TEST_F(TransferTest, AVanishedCopyIsMadeAnew) {
   auto writer = Write();
   Carrier carrier(Own());
@@ -270,7 +289,7 @@ TEST_F(TransferTest, LinksAndForeignFilesAreLeftAlone) {
   Steps(writer.get(), 10);
   const std::string victim = scratch_.path() + "/victim";
   journal::WriteBytes(victim, "precious");
-  ASSERT_TRUE(MakeAndOpenDirectory(server_, {"journals", "p", "r"}).ok());
+  ASSERT_TRUE(journal::MakeRunDirectory(server_, "p", "r").ok());
   const std::string copy = CopyOf(*writer);
   const std::string aside =
       copy.substr(0, copy.rfind('/')) + "/." + ToHex(writer->header().uid) + ".tmp";

@@ -20,7 +20,6 @@ QUICK = ("--backoff", "1ms")
 @pytest.fixture
 def network(headway: Headway) -> Headway:
     headway.environment["HEADWAY_FILE_SYSTEM"] = "network"
-    headway.environment["HEADWAY_NODE_DIR"] = str(node(headway))
     return headway
 
 
