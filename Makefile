@@ -80,8 +80,8 @@ demo: build ## Train a small model with restarts and show its report; UI=1 opens
 	@PATH="$(CURDIR)/build/bin:$(VENV)/bin:$$PATH" UI=$(UI) examples/demo/run
 
 .PHONY: wheel
-wheel: build ## Build the Python wheel into dist/
-	@$(VENV)/bin/pip wheel --quiet --no-deps --wheel-dir dist .
+wheel: .venv/ready ## Build the Python wheel into dist/
+	@CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(VENV)/bin/pip wheel --no-deps --wheel-dir dist .
 	@ls dist/*.whl
 
 .PHONY: clean

@@ -74,6 +74,7 @@ Recorder OpenIn(const std::string& dir) {
   options.run = "recorder";
   options.dir = dir;
   options.resume = "never";
+  options.hook_exit = false;  // one after the other: each ends with its scope
   options.heartbeat = true;  // as `headway run` and Python have it; it faults space in ahead of use
   std::string error;
   Recorder recorder = Recorder::Open(options, &error);

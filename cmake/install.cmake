@@ -5,6 +5,16 @@ if(TARGET headway)
   # SKBUILD_SCRIPTS_DIR is set while a Python wheel is built: its folder for commands.
   if(DEFINED SKBUILD_SCRIPTS_DIR)
     install(TARGETS headway DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python)
+    # Whoever installs a wheel has no libsimdjson of this release: it comes along, with its licence.
+    get_target_property(simdjson_type simdjson::simdjson TYPE)
+    if(simdjson_type STREQUAL SHARED_LIBRARY)
+      set_target_properties(headway PROPERTIES INSTALL_RPATH "$ORIGIN/../lib/headway")
+      install(FILES $<TARGET_FILE:simdjson::simdjson>
+              RENAME $<TARGET_SONAME_FILE_NAME:simdjson::simdjson>
+              DESTINATION ${SKBUILD_DATA_DIR}/lib/headway COMPONENT python)
+      install(FILES /usr/share/doc/libsimdjson-dev/copyright RENAME simdjson-copyright
+              DESTINATION ${SKBUILD_DATA_DIR}/share/doc/headway COMPONENT python OPTIONAL)
+    endif()
   else()
     install(TARGETS headway COMPONENT programs)
   endif()
@@ -33,6 +43,8 @@ if(exported)
   install(TARGETS ${exported} EXPORT headwayTargets COMPONENT development)
   install(EXPORT headwayTargets NAMESPACE headway:: FILE headwayConfig.cmake
           DESTINATION ${package_dir} COMPONENT development)
+  # find_package(headway) with this build as its prefix, for those who have not installed it.
+  export(EXPORT headwayTargets NAMESPACE headway:: FILE ${PROJECT_BINARY_DIR}/headwayConfig.cmake)
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/headwayConfigVersion.cmake
                                    COMPATIBILITY SameMinorVersion)
   install(FILES ${PROJECT_BINARY_DIR}/headwayConfigVersion.cmake

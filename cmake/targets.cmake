@@ -74,6 +74,22 @@ function(headway_script_test name)
     ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
 endfunction()
 
+# A ctest entry for each test_*.py of this directory: headway_pytests(<prefix> LABEL <tier>)
+# The package is imported from this build.
+function(headway_pytests prefix)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "")
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/test_*.py)
+  foreach(file IN LISTS files)
+    cmake_path(GET file STEM name)
+    string(REGEX REPLACE "^test_" "${prefix}_" name ${name})
+    headway_script_test(${name} LABEL ${arg_LABEL} COMMAND
+      ${Python3_EXECUTABLE} -m pytest -q -p no:cacheprovider ${file})
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT_MODIFICATION
+      "PYTHONPATH=path_list_prepend:${PROJECT_BINARY_DIR}/python"
+      "PYTHONDONTWRITEBYTECODE=set:1")
+  endforeach()
+endfunction()
+
 # A google-benchmark program in bench/: headway_bench(<name> SOURCES <files>... LIBS <targets>...)
 function(headway_bench name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")

@@ -112,9 +112,9 @@ HEADWAY_API void headway_finish_all(int32_t status) HEADWAY_NOEXCEPT;
 HEADWAY_API void headway_close(headway_recorder* recorder) HEADWAY_NOEXCEPT;
 
 /**
- * headway_close() for wrappers with a destructor. `owner` is the wrapping object: when it has
- * static storage, exit() is what destroys it, and the end is left to `hook_exit`, which knows the
- * exit status.
+ * headway_close() for wrappers with a destructor, which can't know how the job ends. With
+ * `hook_exit` an unfinished recorder goes on living, signs of life and all, until exit() ends it
+ * with the exit status. `owner` may be anything.
  */
 HEADWAY_API void headway_release(headway_recorder* recorder, const void* owner) HEADWAY_NOEXCEPT;
 

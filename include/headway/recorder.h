@@ -39,7 +39,7 @@ struct RecorderOptions {
   std::int64_t attempt_index = HEADWAY_FROM_ENVIRONMENT;
   bool heartbeat = false;      ///< a thread notes each second that the process lives
   bool hook_sigterm = false;   ///< SIGTERM is noted and then takes its course
-  bool hook_exit = true;       ///< exit() ends the job with its status
+  bool hook_exit = true;       ///< return from main() and exit() end the job with the exit status
   bool hook_terminate = true;  ///< an uncaught exception ends the job as failed
 };
 
@@ -117,8 +117,9 @@ class Recorder {
     }
     return *this;
   }
-  /// Ends the job as Finish does: clean, or failed when an exception is passing through. One of
-  /// static lifetime is ended by exit(), with the exit status.
+  /// Ends the job as failed when an exception is passing through. Otherwise the job goes on, for a
+  /// destructor can't know how it ends: return from main() and exit() end it, with the exit status.
+  /// Call Finish() where the job ends before its process does. (Without hook_exit: a clean end.)
   ~Recorder() { Close(); }
 
   bool enabled() const noexcept { return handle_ != nullptr; }

@@ -107,7 +107,7 @@ def steps(
 def runs(
     project: str | None = None, *, dir: Folder | Sequence[Folder] | None = None
 ) -> list[RunInfo]:
-    """The runs of a project, newest first.
+    """The runs of a project, newest first. Reads all their records, as ``headway runs list`` does.
 
     Args:
         project: Default ``HEADWAY_PROJECT``, else "default".

@@ -401,6 +401,10 @@ class RunInfo:
         uid: 32 hexadecimal digits.
         start: When it began.
         journals: How many processes have recorded.
+        state: As in Report.
+        goodput: As in Report.
+        elapsed_ns: As in Report.
+        last_step: The highest step that was started, None: none.
     """
 
     run: str
@@ -408,6 +412,10 @@ class RunInfo:
     uid: str
     start: Instant
     journals: int
+    state: str
+    goodput: float | None
+    elapsed_ns: int
+    last_step: int | None
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> RunInfo:

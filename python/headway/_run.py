@@ -10,6 +10,7 @@ import operator
 import os
 import signal
 import sys
+import unicodedata
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Literal, SupportsIndex, TypeAlias
@@ -23,6 +24,7 @@ _log = logging.getLogger("headway")
 Instant: TypeAlias = "int | float | datetime.datetime"
 
 _RESUME = ("auto", "must", "never")
+_NAME_BYTES = 256
 _INTERRUPTED = 128 + signal.SIGINT
 
 # Runs that have not been finished; held here, so that losing the variable does not end a job.
@@ -199,7 +201,9 @@ def init(
 
     Raises:
         TypeError: An argument is of the wrong type.
-        ValueError: ``resume`` is none of its three words.
+        ValueError: An argument can't be meant: ``resume`` is none of its three words, a number is
+            negative, ``rank`` is not below ``world_size``, a name is longer than 256 bytes or holds
+            control characters.
     """
     global _current
     if resume not in _RESUME:
@@ -211,12 +215,16 @@ def init(
     _check_text("job_id", job_id)
     _check_text("attempt_key", attempt_key)
     folder = None if dir is None else os.fsdecode(dir)
+    if folder is not None and "\0" in folder:
+        raise ValueError(f"dir must not hold NUL characters: {folder!r}")
     numbers = [
         _number("rank", rank),
-        _number("world_size", world_size),
+        _number("world_size", world_size, least=1),
         _number("local_rank", local_rank),
         _number("attempt", attempt),
     ]
+    if rank is not None and world_size is not None and numbers[0] >= numbers[1]:
+        raise ValueError(f"rank {rank} is not below world_size {world_size}")
 
     key = (project, run, job_id, attempt_key, resume, folder, *numbers)
     opened = _open_runs.get(key)
@@ -262,14 +270,27 @@ def current_run() -> Run | None:
 def _check_text(name: str, text: object) -> None:
     if text is not None and not isinstance(text, str):
         raise TypeError(f"{name} must be a str or None, not {type(text).__name__}")
+    if text is None:
+        return
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} is not valid Unicode: {text!r}") from None
+    if size > _NAME_BYTES:
+        raise ValueError(f"{name} has {size} bytes in UTF-8; {_NAME_BYTES} are allowed")
+    if any(unicodedata.category(character) == "Cc" for character in text):
+        raise ValueError(f"{name} must not hold control characters: {text!r}")
 
 
-def _number(name: str, number: object) -> int:
+def _number(name: str, number: object, least: int = 0) -> int:
     if number is None:
         return _native.FROM_ENVIRONMENT
-    if not isinstance(number, SupportsIndex):
+    if isinstance(number, bool) or not isinstance(number, SupportsIndex):
         raise TypeError(f"{name} must be an int or None, not {type(number).__name__}")
-    return operator.index(number)
+    value = operator.index(number)
+    if not least <= value < 1 << 63:
+        raise ValueError(f"{name} must be from {least} to 2^63 - 1, not {value}")
+    return value
 
 
 def _imported_by_worker() -> bool:
@@ -285,11 +306,14 @@ def _tell_drop(call: str, value: object) -> None:
     hint = ""
     if call == "log" and hasattr(value, "__float__"):
         hint = "; converting it could wait for a device: write float(...) where that is right"
+    what = "missing or surplus arguments" if value is None else type(value).__qualname__
+    if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
+        what = f"{value!r}: a step is a whole number from 0 on"
     _log.warning(
         "headway dropped a call of %s() that it could not understand (%s)%s; "
         "further ones are only counted",
         call,
-        "missing or surplus arguments" if value is None else type(value).__qualname__,
+        what,
         hint,
     )
 

@@ -35,7 +35,10 @@ std::optional<std::int64_t> FromLong(PyObject* value) {
 }  // namespace
 
 std::optional<std::int64_t> ToInteger(PyObject* value) noexcept {
-  if (PyLong_Check(value)) return FromLong(value);
+  if (PyLong_Check(value)) {
+    if (PyBool_Check(value)) return std::nullopt;  // a slip, never a number
+    return FromLong(value);
+  }
   if (!IsNumpyScalar(value)) return std::nullopt;
   const Ref number(PyNumber_Index(value));
   if (!number) {
@@ -43,6 +46,11 @@ std::optional<std::int64_t> ToInteger(PyObject* value) noexcept {
     return std::nullopt;
   }
   return FromLong(number.get());
+}
+
+std::optional<std::int64_t> ToStep(PyObject* value) noexcept {
+  const std::optional<std::int64_t> number = ToInteger(value);
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 std::optional<double> ToNumber(PyObject* value) noexcept {

@@ -10,8 +10,11 @@
 
 namespace headway::python {
 
-/// Python's int, or an integer of NumPy, that fits; else nothing.
+/// Python's int but no bool, or an integer of NumPy, that fits; else nothing.
 std::optional<std::int64_t> ToInteger(PyObject* value) noexcept;
+
+/// Likewise, and not below 0: the number of a step.
+std::optional<std::int64_t> ToStep(PyObject* value) noexcept;
 
 /// Python's int, float or bool, or a scalar of NumPy; else nothing.
 std::optional<double> ToNumber(PyObject* value) noexcept;

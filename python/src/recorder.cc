@@ -95,15 +95,12 @@ class Arguments {
     return found;
   }
 
-  /// A step number or another count; `otherwise` for None, for what was not given and for what is
-  /// none.
+  /// A number; `otherwise` for None, for what was not given and for what is none.
   std::int64_t NextInteger(const char* name, std::int64_t otherwise) {
-    PyObject* const value = Next(name);
-    if (value == nullptr || value == Py_None) return otherwise;
-    const std::optional<std::int64_t> number = ToInteger(value);
-    if (!number) Drop(self_, call_, value);
-    return number.value_or(otherwise);
+    return NextNumber<ToInteger>(name, otherwise);
   }
+  /// Likewise the number of a step.
+  std::int64_t NextStep(const char* name) { return NextNumber<ToStep>(name, HEADWAY_NO_STEP); }
   Choice NextChoice(const char* name) {
     PyObject* const value = Next(name);
     if (value == nullptr) return Choice::kNone;
@@ -113,6 +110,15 @@ class Arguments {
   }
 
  private:
+  template <std::optional<std::int64_t> (*convert)(PyObject*) noexcept>
+  std::int64_t NextNumber(const char* name, std::int64_t otherwise) {
+    PyObject* const value = Next(name);
+    if (value == nullptr || value == Py_None) return otherwise;
+    const std::optional<std::int64_t> number = convert(value);
+    if (!number) Drop(self_, call_, value);
+    return number.value_or(otherwise);
+  }
+
   RecorderObject* self_;
   Call call_;
   PyObject* const* values_;
@@ -159,12 +165,17 @@ PyObject* Step(PyObject* self_object, PyObject* const* values, Py_ssize_t count,
   std::optional<std::int64_t> number;
   bool hard = false;
   if (count == 1 && keywords == nullptr && PyLong_CheckExact(values[0])) [[likely]] {
-    number = ToInteger(values[0]);
-    if (!number) Drop(&self, Call::kStep, values[0]);
+    int overflow = 0;  // then the result is negative, as that of a slip is
+    const long long value = PyLong_AsLongLongAndOverflow(values[0], &overflow);
+    if (value >= 0) [[likely]] {
+      number = value;
+    } else {
+      Drop(&self, Call::kStep, values[0]);
+    }
   } else {
     Arguments arguments(&self, Call::kStep, values, count, keywords);
     PyObject* const value = arguments.Next("step");
-    if (value != nullptr) number = ToInteger(value);
+    if (value != nullptr) number = ToStep(value);
     if (!number) Drop(&self, Call::kStep, value);
     hard = arguments.NextChoice("blocking") == Choice::kTrue;
   }
@@ -198,7 +209,7 @@ PyObject* WithInteger(PyObject* self_object, PyObject* const* values, Py_ssize_t
   RecorderObject& self = Self(self_object);
   Arguments arguments(&self, call, values, count, keywords);
   PyObject* const value = arguments.Next("step");
-  const std::optional<std::int64_t> number = value == nullptr ? std::nullopt : ToInteger(value);
+  const std::optional<std::int64_t> number = value == nullptr ? std::nullopt : ToStep(value);
   if (number) {
     function(self.state->recorder, *number);
   } else {
@@ -250,7 +261,7 @@ PyObject* Span(PyObject* self_object, PyObject* const* values, Py_ssize_t count,
         case Parameter::kName:
           name = NameOf(&self, Call::kSpan, arguments.Next("name")).value_or(0);
           break;
-        case Parameter::kStep: step = arguments.NextInteger("step", HEADWAY_NO_STEP); break;
+        case Parameter::kStep: step = arguments.NextStep("step"); break;
         case Parameter::kBlocking: blocking = arguments.NextChoice("blocking"); break;
       }
     }
@@ -280,7 +291,7 @@ PyObject* Log(PyObject* self_object, PyObject* const* values, Py_ssize_t count,
   if (recorder == nullptr) Py_RETURN_NONE;
   Arguments arguments(&self, Call::kLog, values, count, keywords);
   const Ref metrics = Ref::Share(arguments.Next("metrics"));
-  const std::int64_t step = arguments.NextInteger("step", HEADWAY_NO_STEP);
+  const std::int64_t step = arguments.NextStep("step");
   if (!metrics || !PyDict_Check(metrics.get())) {
     Drop(&self, Call::kLog, metrics.get());
     Py_RETURN_NONE;

@@ -4,6 +4,7 @@
 #include <exception>
 #include <new>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -142,14 +143,30 @@ Result<Answer> ListRuns(const Question& question) {
   if (!found.ok()) return found.status();
   JsonWriter json(&answer.json);
   json.BeginArray();
+  ledger::Query query;
+  query.now = SystemClock::WallNow().ns;
   for (const runs::Run& run : *found) {
+    Result<runs::Loaded> loaded = runs::Load(run);
+    if (!loaded.ok()) {
+      answer.problems.push_back(loaded.status());
+      continue;
+    }
+    const Report report = loaded->ledger.MakeReport(query);
+    std::set<JournalUid> journals;  // a copy is no second one
+    for (const journal::JournalFile& file : run.journals) journals.insert(file.header.uid);
     json.BeginObject()
         .Field("run", run.label)
         .Field("project", run.project)
         .Field("uid", ToHex(run.uid))
         .Field("start", FormatTime(WallNs{run.start}))
-        .Field("journals", run.journals.size())
-        .EndObject();
+        .Field("journals", journals.size())
+        .Field("state", RunStateName(report.state))
+        .Field("elapsed_ns", report.elapsed_ns);
+    json.Key("goodput");
+    report.goodput ? json.Double(*report.goodput) : json.Null();
+    json.Key("last_step");
+    report.steps.last_step ? json.Int(*report.steps.last_step) : json.Null();
+    json.EndObject();
   }
   json.EndArray();
   return answer;

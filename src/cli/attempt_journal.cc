@@ -40,7 +40,8 @@ Result<SupervisedRun> ChooseSupervisedRun(const recorder::Environment& env, cons
   chosen.world_size = env.world_size;
   chosen.job_id = env.job_id;
   chosen.index_base = std::max<std::int64_t>(0, env.attempt_index);
-  const journal::Place place = journal::ChoosePlace(chosen.dir, env.rank);
+  chosen.rules = {.file_system = env.file_system, .node_local = env.node_dir};
+  const journal::Place place = journal::ChoosePlace(chosen.dir, env.rank, chosen.rules);
   chosen.journal_dir = place.dir;
   chosen.destination = place.destination;
 
@@ -66,7 +67,6 @@ Result<SupervisedRun> ChooseSupervisedRun(const recorder::Environment& env, cons
   const Result<journal::RunChoice> choice = journal::ChooseRun(request);
   if (!choice.ok()) return choice.status();
   chosen.uid = choice->uid;
-  chosen.continued = choice->continued;
   // Supervisors of one job on several machines restart together: their attempts must meet.
   chosen.key_base = env.attempt_key.empty()
                         ? "run:" + ToHex(RandomUid<RunUid>()).substr(0, 16)
@@ -136,8 +136,8 @@ Result<AttemptJournal> AttemptJournal::Create(const SupervisedRun& run, std::int
   header.attempt_index = run.index_base + number;
   header.destination = run.destination;
   header.software = "headway " HEADWAY_VERSION;
-  const Result<UniqueFd> made = MakeAndOpenDirectory(
-      run.journal_dir, {"journals", MakePathComponent(run.project), MakePathComponent(run.run)});
+  if (run.rules.file_system == "local") options.mode = journal::WriterOptions::Mode::kWrite;
+  const Result<UniqueFd> made = journal::MakeRunDirectory(run.journal_dir, run.project, run.run);
   if (!made.ok()) return made.status();
   Result<std::unique_ptr<journal::JournalWriter>> writer = journal::JournalWriter::Create(
       journal::RunDirectory(run.journal_dir, run.project, run.run), options);

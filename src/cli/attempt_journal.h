@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/uid.h"
 #include "journal/directory.h"
+#include "journal/placement.h"
 #include "journal/writer.h"
 #include "recorder/environment.h"
 
@@ -22,10 +23,10 @@ struct SupervisedRun {
   std::string dir;          ///< as asked for, absolute
   std::string journal_dir;  ///< where this machine's journals lie: `dir`, unless that is no place
   std::string destination;  ///< then `dir`, else empty
+  journal::PlaceRules rules;
   std::string project;
   std::string run;
   RunUid uid;
-  bool continued = false;
   std::int64_t rank = -1;
   std::int64_t world_size = -1;
   std::string job_id;

@@ -16,7 +16,11 @@ class RunCommand final : public Command {
         "After a non-zero exit status or a signal the command is started again after a pause (1 s, "
         "doubling to 30 s); never after a clean end, and never after this program was told to "
         "stop. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on. It ends with "
-        "the exit status of the last attempt, 128 + N after signal N.");
+        "the exit status of the last attempt, 128 + N after signal N.\n"
+        "Each second the disk is asked to keep the journals of the run on this machine. Where the "
+        "data directory is on a network they are written to this machine first, and copied there "
+        "each second and at the end, as is what earlier runs have left. Small processes of their "
+        "own do that, so that a dead disk or file server holds up nothing else.");
     description->Option("--run", "RUN", &run_,
                         "the run's name (HEADWAY_RUN, else the job's name, else default)");
     description->Count("--restarts", "N", 0, &restarts_, "how often to start it again (0)");
@@ -27,6 +31,10 @@ class RunCommand final : public Command {
     description->Duration("--grace", &grace_,
                           "how long it may take to stop before it is killed (30s)");
     description->Duration("--backoff", &backoff_, "the pause before the first restart (1s)");
+    description->Duration("--sync", &sync_,
+                          "how often the disk is asked to keep the journals; 0s: never (1s)");
+    description->Duration("--settle", &settle_,
+                          "how long the last sync and the last copy may hold up the end (10s)");
     description->Option("--dir", "DIR", &dir_, "data directory (HEADWAY_DIR, else ~/.headway)")
         .completion = Completion::kDirectory;
     description->Option("--project", "P", &project_, "project (HEADWAY_PROJECT, else default)");
@@ -54,6 +62,8 @@ class RunCommand final : public Command {
     options.restarts = restarts_.value_or(options.restarts);
     options.grace_ns = grace_.value_or(options.grace_ns);
     options.backoff_ns = backoff_.value_or(options.backoff_ns);
+    options.sync_ns = sync_.value_or(options.sync_ns);
+    options.settle_ns = settle_.value_or(options.settle_ns);
     options.keep_stderr = !no_stderr_tail_;
     HEADWAY_RETURN_IF_ERROR(context.out->Flush());
     return Supervise(options, *masker);
@@ -66,6 +76,8 @@ class RunCommand final : public Command {
   std::vector<std::string> masks_;
   std::optional<std::int64_t> grace_;
   std::optional<std::int64_t> backoff_;
+  std::optional<std::int64_t> sync_;
+  std::optional<std::int64_t> settle_;
   std::string dir_;
   std::string project_;
   std::vector<std::string> command_;

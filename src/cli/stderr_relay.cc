@@ -2,10 +2,8 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +15,7 @@
 #include <new>
 
 #include "base/clock.h"
+#include "cli/helper.h"
 
 namespace headway::cli {
 
@@ -57,22 +56,8 @@ bool PassOn(const char* data, std::size_t size) {
 }  // namespace
 
 void StderrRelay::RunRelay(int pipe, Shared* shared) {
-  // What is meant for the job must not end its last words.
-  for (const int number :
-       {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTOU, SIGUSR1, SIGUSR2}) {
-    ::signal(number, SIG_IGN);
-  }
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::setsid();
-  ::prctl(PR_SET_NAME, "headway-stderr");
-  // Standard output belongs to the job: whoever reads it must see its end.
-  const int null = ::open("/dev/null", O_RDWR);
-  ::dup2(null, STDIN_FILENO);
-  ::dup2(null, STDOUT_FILENO);
   ::dup2(pipe, kPipe);
-  ::close_range(kPipe + 1, ~0u, 0);
+  StepAside("headway-stderr", kPipe);  // what is meant for the job must not end its last words
   static char chunk[kChunkBytes];
   bool passing = true;
   while (true) {

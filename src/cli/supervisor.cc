@@ -18,6 +18,7 @@
 #include "cli/report_text.h"
 #include "cli/stderr_relay.h"
 #include "cli/text.h"
+#include "cli/upkeep.h"
 
 namespace headway::cli {
 namespace {
@@ -65,6 +66,7 @@ class Supervisor {
         Complain("warning: " + relay.status().message() + "; standard error is not kept");
       }
     }
+    upkeep_.Start(options_.run, options_.sync_ns);
     // What children leave behind comes to us, so that it can be seen to end before a restart.
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     for (number_ = 0;; ++number_) {
@@ -73,6 +75,7 @@ class Supervisor {
       if (!Again(*ending)) {
         journal_.Finish();
         if (relay_) relay_->Drain(kDrainNs);
+        upkeep_.Settle(options_.settle_ns);
         return ending->code();
       }
     }
@@ -98,6 +101,7 @@ class Supervisor {
 
   Result<int> CannotRun(const Status& status) {
     journal_.Finish();
+    upkeep_.Settle(options_.settle_ns);
     if (number_ > 0) return status;
     Complain(status.message());
     return status.code() == Code::kNotFound ? kNotFoundCode : kNotExecutableCode;
@@ -137,6 +141,7 @@ class Supervisor {
       const MonoNs now = SystemClock::MonoNow();
       if (now >= next_beat) {
         journal_.Beat();
+        upkeep_.Look();
         next_beat = std::max(next_beat + kBeatNs, now);
       }
       if (kill_at_ && now >= *kill_at_) {
@@ -265,6 +270,7 @@ class Supervisor {
   sigset_t watched_;
   sigset_t before_;
   AttemptJournal journal_;
+  Upkeep upkeep_;
   std::int64_t number_ = 0;
   MonoNs begin_;
   pid_t child_ = -1;

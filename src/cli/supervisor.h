@@ -19,6 +19,8 @@ struct SupervisorOptions {
   std::int64_t grace_ns = 30 * kNanosPerSecond;
   std::int64_t backoff_ns = kNanosPerSecond;
   bool keep_stderr = true;
+  std::int64_t sync_ns = kNanosPerSecond;         ///< 0: never
+  std::int64_t settle_ns = 10 * kNanosPerSecond;  ///< for the last sync and copy
 };
 
 /// Runs the command, notes how it ends, and starts it again as often as it may. Returns the exit

@@ -2,12 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <time.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <ctime>
 #include <map>
 
 #include "journal/liveness.h"
@@ -49,6 +50,26 @@ std::optional<Header> AnyHeader(const std::string& directory) {
     if (header.ok()) return *std::move(header);
   }
   return std::nullopt;
+}
+
+// Whether this is the file that its writer made, and not a copy of it.
+bool IsOriginal(const JournalFile& file) {
+  struct stat info;
+  return ::lstat(file.path.c_str(), &info) == 0 &&
+         static_cast<std::uint64_t>(info.st_dev) == file.header.device &&
+         static_cast<std::uint64_t>(info.st_ino) == file.header.inode;
+}
+
+// A journal and its copy are one journal; the original knows more.
+void AddJournal(JournalFile file, std::vector<JournalFile>* journals) {
+  const auto same = std::find_if(
+      journals->begin(), journals->end(),
+      [&file](const JournalFile& known) { return known.header.uid == file.header.uid; });
+  if (same == journals->end()) {
+    journals->push_back(std::move(file));
+  } else if (IsOriginal(file)) {
+    *same = std::move(file);
+  }
 }
 
 struct KnownRun {
@@ -116,6 +137,12 @@ bool IsLatecomer(const KnownRun& run, const RunRequest& request) {
 std::string RunDirectory(std::string_view dir, std::string_view project, std::string_view run) {
   return JoinPath(JoinPath(JoinPath(dir, kJournals), MakePathComponent(project)),
                   MakePathComponent(run));
+}
+
+Result<UniqueFd> MakeRunDirectory(const std::string& dir, std::string_view project,
+                                  std::string_view run) {
+  return MakeAndOpenDirectory(
+      dir, {std::string(kJournals), MakePathComponent(project), MakePathComponent(run)});
 }
 
 Result<std::vector<std::string>> ListProjects(const std::string& dir) {
@@ -204,14 +231,20 @@ Result<RunChoice> ChooseRun(const RunRequest& request) {
   for (const std::string& dir : request.dirs) {
     Result<std::vector<JournalFile>> found = ListJournals(dir, request.project, request.run);
     if (!found.ok()) continue;  // an unreadable place holds nothing that could be continued
-    for (JournalFile& file : *found) journals.push_back(std::move(file));
+    for (JournalFile& file : *found) AddJournal(std::move(file), &journals);
   }
-  const auto is_known = [&journals](RunUid uid) {
-    return std::any_of(journals.begin(), journals.end(),
-                       [uid](const JournalFile& file) { return file.header.run_uid == uid; });
+  // The supervisor and other ranks of the same attempt may have begun already.
+  const auto is_earlier = [&request](const Header& header) {
+    return request.attempt_key.empty() || header.attempt_key != request.attempt_key ||
+           (header.rank == request.rank && header.origin == Origin::kRecorder);
+  };
+  const auto has_earlier = [&](RunUid uid) {
+    return std::any_of(journals.begin(), journals.end(), [&](const JournalFile& file) {
+      return file.header.run_uid == uid && is_earlier(file.header);
+    });
   };
   if (request.run_uid.has_value()) {
-    return RunChoice{*request.run_uid, is_known(*request.run_uid)};
+    return RunChoice{*request.run_uid, has_earlier(*request.run_uid)};
   }
   if (request.resume == Resume::kNever) return RunChoice{RandomUid<RunUid>(), false};
   const bool has_job = !request.job_id.empty();
@@ -224,7 +257,7 @@ Result<RunChoice> ChooseRun(const RunRequest& request) {
                                                  "\" of project \"" + request.project +
                                                  "\" to resume here; use resume=auto to begin one");
   }
-  if (has_job) return RunChoice{of_job, is_known(of_job)};
+  if (has_job) return RunChoice{of_job, has_earlier(of_job)};
   if (newest.has_value() && (!RunEndedCleanly(*newest) || IsLatecomer(*newest, request))) {
     return RunChoice{newest->uid, true};
   }

@@ -18,6 +18,10 @@ namespace headway::journal {
 /// The directory of the journals of one run name (percent-encoded; need not exist).
 std::string RunDirectory(std::string_view dir, std::string_view project, std::string_view run);
 
+/// Makes that directory (0700) and opens it. Only `dir` may be or contain symbolic links.
+Result<UniqueFd> MakeRunDirectory(const std::string& dir, std::string_view project,
+                                  std::string_view run);
+
 /// Names found below `dir`, sorted. Empty when there is nothing yet. Names whose path component was
 /// cut are read from a journal's header.
 Result<std::vector<std::string>> ListProjects(const std::string& dir);
@@ -44,7 +48,8 @@ struct RunRequest {
   std::string project;
   std::string run;
   Resume resume = Resume::kAuto;
-  std::string job_id;  ///< "slurm:cluster/123"; empty: none
+  std::string job_id;       ///< "slurm:cluster/123"; empty: none
+  std::string attempt_key;  ///< of the new journal; empty: not known
   std::int64_t attempt_index = -1;
   std::optional<RunUid> run_uid;  ///< given by a supervisor: settles it
   std::int64_t rank = -1;
@@ -54,7 +59,7 @@ struct RunRequest {
 
 struct RunChoice {
   RunUid uid;
-  bool continued = false;  ///< there are journals of it here already
+  bool continued = false;  ///< there are journals of an earlier attempt here
 };
 
 inline constexpr std::int64_t kLatecomerNs = 600 * kNanosPerSecond;

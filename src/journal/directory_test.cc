@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ class DirectoryTest : public testing::Test {
   // A finished journal with the given records of (type, a).
   RunUid Write(const std::string& run, RunUid uid, std::int64_t wall_seconds,
                const std::vector<std::pair<RecordType, std::int64_t>>& records,
-               std::int64_t rank = 0) {
+               std::int64_t rank = 0, Origin origin = Origin::kRecorder) {
     WriterOptions options;
     FakeClock clock(WallNs{wall_seconds * kNanosPerSecond});
     options.clock = &clock;
@@ -25,6 +26,8 @@ class DirectoryTest : public testing::Test {
     options.header.run = run;
     options.header.run_uid = uid;
     options.header.rank = rank;
+    options.header.origin = origin;
+    options.header.attempt_key = key_;
     options.header.world_size = 2;
     EXPECT_TRUE(MakeAndOpenDirectory(dir_.path(), {"journals", "p", MakePathComponent(run)}).ok());
     auto writer = JournalWriter::Create(RunDirectory(dir_.path(), "p", run), options);
@@ -47,6 +50,7 @@ class DirectoryTest : public testing::Test {
   }
 
   ScratchDir dir_;
+  std::string key_;  // of what is written next
   const RunUid a_ = DeriveUid<RunUid>("a");
   const RunUid b_ = DeriveUid<RunUid>("b");
 };
@@ -124,6 +128,55 @@ TEST_F(DirectoryTest, ALateRankJoinsTheRunOfTheOthers) {
   EXPECT_NE(choose(1, 2, 1030), a_);
 }
 
+TEST_F(DirectoryTest, AJournalAndItsCopyAreOne) {
+  // The copy lags behind: it has not got the end yet.
+  Write("r", a_, 1000, {{RecordType::kStepStart, 1}, {RecordType::kJobEnd, 0}}, 0);
+  const std::string path = ListJournals(dir_.path(), "p", "r")->front().path;
+  const ScratchDir other;
+  ASSERT_TRUE(MakeAndOpenDirectory(other.path(), {"journals", "p", "r"}).ok());
+  WriteBytes(RunDirectory(other.path(), "p", "r") + path.substr(path.rfind('/')),
+             ReadBytes(path).substr(0, SlotOffset(1)));
+  RunRequest request;
+  request.project = "p";
+  request.run = "r";
+  request.now = WallNs{1010 * kNanosPerSecond};
+  for (const bool copy_first : {true, false}) {
+    request.dirs = {copy_first ? other.path() : dir_.path(),
+                    copy_first ? dir_.path() : other.path()};
+    request.rank = -1;
+    EXPECT_FALSE(ChooseRun(request)->continued) << "it has ended";
+  }
+  Write("r", a_, 1001, {{RecordType::kJobEnd, 0}}, 1);
+  request.rank = 1;
+  request.world_size = 2;
+  EXPECT_FALSE(ChooseRun(request)->continued) << "rank 0 has not started twice";
+}
+
+TEST_F(DirectoryTest, ContinuedMeansThatThereWasAnEarlierAttempt) {
+  RunRequest request;
+  request.dirs = {dir_.path()};
+  request.project = "p";
+  request.run = "r";
+  request.run_uid = a_;
+  request.rank = 0;
+  request.attempt_key = "key#0";
+  EXPECT_FALSE(ChooseRun(request)->continued);
+  key_ = "key#0";
+  Write("r", a_, 10, {{RecordType::kHeartbeat, 0}}, -1, Origin::kSupervisor);
+  EXPECT_FALSE(ChooseRun(request)->continued) << "its own supervisor";
+  Write("r", a_, 10, {}, 1);
+  EXPECT_FALSE(ChooseRun(request)->continued) << "another rank of this attempt";
+  Write("r", a_, 10, {}, 0);
+  EXPECT_TRUE(ChooseRun(request)->continued) << "the key was used before";
+  request.rank = 2;
+  EXPECT_FALSE(ChooseRun(request)->continued);
+  key_ = "key#1";
+  Write("r", a_, 20, {}, 1);
+  EXPECT_TRUE(ChooseRun(request)->continued);
+  request.attempt_key = "";
+  EXPECT_TRUE(ChooseRun(request)->continued);
+}
+
 TEST_F(DirectoryTest, APreemptedRunIsContinued) {
   Write("r", a_, 10, {{RecordType::kNotice, 15}, {RecordType::kJobEnd, 0}});
   EXPECT_EQ(Choose("r")->uid, a_);
@@ -176,17 +229,32 @@ TEST(PlacementTest, KnownFileSystems) {
 
 TEST(PlacementTest, NetworkPlacesAreWrittenNodeLocally) {
   const ScratchDir dir("/dev/shm");
-  const std::string local = dir.path() + "/local";
+  const std::string node = dir.path() + "/local";
+  const PlaceRules local = {.node_local = node};
   const Place lead = ChoosePlaceFor(Placement::kNetwork, "/nfs/runs", 0, local);
-  EXPECT_EQ(lead.dir, local);
+  EXPECT_EQ(lead.dir, node);
   EXPECT_EQ(lead.destination, "/nfs/runs");
   const Place other = ChoosePlaceFor(Placement::kNetwork, "/nfs/runs", 5, local);
-  EXPECT_EQ(other.dir, local);
+  EXPECT_EQ(other.dir, node);
   EXPECT_EQ(other.destination, "");
+  // Whoever copies it there may have another working directory.
+  const Place relative = ChoosePlaceFor(Placement::kNetwork, "runs", 0, local);
+  EXPECT_EQ(relative.destination, std::filesystem::current_path().string() + "/runs");
   EXPECT_EQ(ChoosePlaceFor(Placement::kMapped, "/ext4", 5, local).dir, "/ext4");
   EXPECT_EQ(ChoosePlaceFor(Placement::kLocal, "/zfs", 5, local).dir, "/zfs");
-  ASSERT_EQ(::chmod(local.c_str(), 0755), 0);  // open to others: not trusted
+  ASSERT_EQ(::chmod(node.c_str(), 0755), 0);  // open to others: not trusted
   EXPECT_EQ(ChoosePlaceFor(Placement::kNetwork, "/nfs/runs", 0, local).dir, "/nfs/runs");
+}
+
+TEST(PlacementTest, TheUsersWordOutweighsTheFileSystem) {
+  const ScratchDir dir("/dev/shm");
+  EXPECT_EQ(ExaminePlace(dir.path(), {.file_system = "network"}), Placement::kNetwork);
+  EXPECT_EQ(ExaminePlace(dir.path(), {.file_system = "local"}), Placement::kLocal);
+  EXPECT_EQ(ExaminePlace(dir.path(), {.file_system = "elsewhere"}), Placement::kMapped);
+  const std::string node = dir.path() + "/node";
+  const Place place = ChoosePlace(dir.path(), 0, {.file_system = "network", .node_local = node});
+  EXPECT_EQ(place.dir, node);
+  EXPECT_EQ(place.destination, dir.path());
 }
 
 }  // namespace

@@ -145,6 +145,15 @@ inline std::uint32_t SlotCrcUnchecked(std::uint32_t salt, std::uint64_t index,
   return Crc32cWordsUnchecked(salt ^ static_cast<std::uint32_t>(index), meta_high, w1, w2, w3);
 }
 
+/// Whether a slot, as it stands at `index`, is a finished record.
+inline bool IsFinished(const Slot& slot, std::uint32_t salt, std::uint64_t index) noexcept {
+  const auto high = static_cast<std::uint32_t>(slot.meta >> 32);
+  return slot.meta != 0 &&
+         static_cast<std::uint32_t>(slot.meta) ==
+             SlotCrc(salt, index, high, static_cast<std::uint64_t>(slot.time),
+                     static_cast<std::uint64_t>(slot.a), static_cast<std::uint64_t>(slot.b));
+}
+
 /// Slots that a payload of `size` bytes takes, beyond its head.
 constexpr std::uint64_t PayloadSlots(std::uint64_t size) {
   return (size + kPayloadSlotBytes - 1) / kPayloadSlotBytes;

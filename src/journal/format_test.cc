@@ -6,37 +6,18 @@
 #include <string>
 
 #include "base/limits.h"
+#include "journal/test_files.h"
 
 namespace headway::journal {
 namespace {
 
 Header FullHeader() {
-  Header h;
-  h.uid = DeriveUid<JournalUid>("journal");
-  h.run_uid = DeriveUid<RunUid>("run");
-  h.boot_id = DeriveUid<BootId>("boot");
+  Header h = GoldenHeader();
   h.origin = Origin::kSupervisor;
-  h.locked = true;
-  h.mapped = true;
-  h.anchor = {WallNs{1'767'225'600'000'000'000}, MonoNs{77}};
   h.rank = 3;
   h.local_rank = 1;
-  h.world_size = 16;
-  h.attempt_index = 2;
-  h.pid = 4711;
-  h.tid = 4712;
-  h.pid_start = 99;
-  h.pid_namespace = 4026531836;
-  h.device = 64769;
-  h.inode = 12;
-  h.project = "lm";
-  h.run = "llama-7b";
-  h.attempt_key = "slurm:c/1#2";
-  h.host = "node1";
   h.writer_name = "worker";
-  h.job_id = "slurm:c/1";
   h.destination = "/data/runs";
-  h.software = "headway 0.1.0";
   return h;
 }
 
@@ -53,17 +34,22 @@ TEST(FormatTest, HeaderSurvivesTheRoundTrip) {
   EXPECT_TRUE(d->locked && d->mapped && !d->event_file);
   EXPECT_EQ(d->anchor.wall, h.anchor.wall);
   EXPECT_EQ(d->anchor.mono, h.anchor.mono);
-  EXPECT_EQ(d->rank, 3);
-  EXPECT_EQ(d->local_rank, 1);
-  EXPECT_EQ(d->world_size, 16);
-  EXPECT_EQ(d->attempt_index, 2);
-  EXPECT_EQ(d->pid, 4711);
-  EXPECT_EQ(d->tid, 4712);
-  EXPECT_EQ(d->pid_start, 99u);
-  EXPECT_EQ(d->pid_namespace, 4026531836u);
-  EXPECT_EQ(d->project + d->run + d->attempt_key + d->host, "lmllama-7bslurm:c/1#2node1");
-  EXPECT_EQ(d->writer_name + d->job_id + d->destination + d->software,
-            "workerslurm:c/1/data/runsheadway 0.1.0");
+  EXPECT_EQ(d->rank, h.rank);
+  EXPECT_EQ(d->local_rank, h.local_rank);
+  EXPECT_EQ(d->world_size, h.world_size);
+  EXPECT_EQ(d->attempt_index, h.attempt_index);
+  EXPECT_EQ(d->pid, h.pid);
+  EXPECT_EQ(d->tid, h.tid);
+  EXPECT_EQ(d->pid_start, h.pid_start);
+  EXPECT_EQ(d->pid_namespace, h.pid_namespace);
+  EXPECT_EQ(d->device, h.device);
+  EXPECT_EQ(d->inode, h.inode);
+  for (auto member :
+       {&Header::project, &Header::run, &Header::attempt_key, &Header::host, &Header::writer_name,
+        &Header::job_id, &Header::destination, &Header::software}) {
+    EXPECT_FALSE((h.*member).empty());
+    EXPECT_EQ(*d.*member, h.*member);
+  }
 }
 
 TEST(FormatTest, LongestStringsFit) {
@@ -160,7 +146,7 @@ TEST(FormatTest, WriterOfAHeader) {
   h.origin = Origin::kRecorder;
   EXPECT_EQ(ToModelWriter(h).name, "rank 3");
   h.rank = -1;
-  EXPECT_EQ(ToModelWriter(h).name, "node1:4711");
+  EXPECT_EQ(ToModelWriter(h).name, "node1:4242");
   h.origin = Origin::kImport;
   EXPECT_FALSE(ToModelWriter(h).monotonic);
 }

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <system_error>
 
 #include "base/files.h"
 
@@ -49,18 +51,32 @@ Placement ExaminePlace(const std::string& path) {
   return OfType(static_cast<std::uint64_t>(info.f_type) & 0xffffffffu);
 }
 
-Place ChoosePlaceFor(Placement placement, const std::string& wanted, std::int64_t rank,
-                     const std::string& node_local) {
-  if (placement != Placement::kNetwork) return {wanted, ""};
-  const std::string local =
-      node_local.empty() ? "/var/tmp/headway-" + std::to_string(::geteuid()) : node_local;
-  if (!MakePrivateDirectory(local).ok()) return {wanted, ""};
-  if (ExaminePlace(local) == Placement::kNetwork) return {wanted, ""};
-  return {local, rank <= 0 ? wanted : ""};
+Placement ExaminePlace(const std::string& path, const PlaceRules& rules) {
+  if (rules.file_system == "network") return Placement::kNetwork;
+  if (rules.file_system == "local") return Placement::kLocal;
+  return ExaminePlace(path);
 }
 
-Place ChoosePlace(const std::string& wanted, std::int64_t rank, const std::string& node_local) {
-  return ChoosePlaceFor(ExaminePlace(wanted), wanted, rank, node_local);
+std::string NodeLocalDirectory(const PlaceRules& rules) {
+  if (!rules.node_local.empty()) return rules.node_local;
+  return "/var/tmp/headway-" + std::to_string(::geteuid());
+}
+
+Place ChoosePlaceFor(Placement placement, const std::string& wanted, std::int64_t rank,
+                     const PlaceRules& rules) {
+  if (placement != Placement::kNetwork) return {wanted, ""};
+  const std::string local = NodeLocalDirectory(rules);
+  if (!MakePrivateDirectory(local).ok()) return {wanted, ""};
+  if (ExaminePlace(local) == Placement::kNetwork) return {wanted, ""};
+  if (rank > 0) return {local, ""};
+  // Whoever copies it there may have another working directory.
+  std::error_code error;
+  const std::string absolute = std::filesystem::absolute(wanted, error).string();
+  return {local, error ? wanted : absolute};
+}
+
+Place ChoosePlace(const std::string& wanted, std::int64_t rank, const PlaceRules& rules) {
+  return ChoosePlaceFor(ExaminePlace(wanted, rules), wanted, rank, rules);
 }
 
 }  // namespace headway::journal

@@ -37,6 +37,34 @@ class ScratchDir {
   std::string path_;
 };
 
+/// A header with every fact that a recorder knows; that of tests/golden/.
+inline Header GoldenHeader() {
+  Header h;
+  h.uid = DeriveUid<JournalUid>("golden journal");
+  h.run_uid = DeriveUid<RunUid>("golden run");
+  h.boot_id = DeriveUid<BootId>("golden boot");
+  h.locked = true;
+  h.mapped = true;
+  h.anchor = {WallNs{1'767'225'600'000'000'000}, MonoNs{1'000'000'000'000}};
+  h.rank = 0;
+  h.local_rank = 0;
+  h.world_size = 8;
+  h.attempt_index = 1;
+  h.pid = 4242;
+  h.tid = 4242;
+  h.pid_start = 123'456;
+  h.pid_namespace = 4'026'531'836;
+  h.device = 64'769;
+  h.inode = 131'077;
+  h.project = "lm";
+  h.run = "llama-7b";
+  h.attempt_key = "slurm:cluster/77#1@0";
+  h.host = "node1";
+  h.job_id = "slurm:cluster/77";
+  h.software = "headway 0.1.0";
+  return h;
+}
+
 inline std::string ReadBytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream bytes;

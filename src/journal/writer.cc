@@ -605,13 +605,6 @@ void JournalWriter::Finish() noexcept {
   }
 }
 
-Status JournalWriter::Sync() noexcept {
-  if (!owned()) return {Code::kFailedPrecondition, "a forked child does not own the journal"};
-  if (!impl_->IsOurs(impl_->fd)) return ErrnoStatus(EBADF, "flush", path_);
-  if (::fdatasync(impl_->fd) != 0) return ErrnoStatus(errno, "flush", path_);
-  return OkStatus();
-}
-
 std::uint32_t JournalWriter::Intern(std::string_view name) noexcept {
   name = TruncateUtf8(name, limits::kNameBytes);
   if (name.empty()) return 0;

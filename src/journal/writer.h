@@ -16,8 +16,9 @@
 /// JournalWriter: appends records to one journal file of this process.
 ///
 /// What it is: a lock-free appender over a shared file mapping. A record whose call has returned
-/// survives the death of the process by any signal; surviving a power loss takes Sync() by
-/// somebody. What it is not: a buffer. There is nothing to flush.
+/// survives the death of the process by any signal; surviving a power loss takes fdatasync(2) of
+/// the file by another process (transfer/syncer.h). What it is not: a buffer. There is nothing to
+/// flush.
 ///
 /// Threads: every function may be called from any thread, except the destructor, which must be the
 /// last call. `AppendEssential` may also be called from a signal handler. After fork() the child's
@@ -124,9 +125,6 @@ class JournalWriter {
   /// Ends the journal: nothing is appended any more, reserved space is given back, the lock is
   /// released. Idempotent; safe while other threads still append (their records are not kept).
   void Finish() noexcept;
-
-  /// Asks the disk to keep what has been written so far. Blocks; not for training threads.
-  Status Sync() noexcept;
 
   /// False in a forked child, where every call does nothing.
   bool owned() const noexcept { return hot_->owner != 0; }

@@ -1,4 +1,3 @@
-#include <dlfcn.h>
 #include <headway/headway.h>
 #include <sched.h>
 #include <signal.h>
@@ -179,7 +178,9 @@ Status Open(const headway_options* given, headway_recorder** recorder) {
   }
   if (place == nullptr) {
     return {Code::kResourceExhausted,
-            std::to_string(open_recorders.size()) + " recorders are open; close one first"};
+            std::to_string(open_recorders.size()) +
+                " recorders are open; finish one first: without that it stays open to the "
+                "end of the process"};
   }
   Result<std::unique_ptr<Core>> core = [&]() -> Result<std::unique_ptr<Core>> {
     try {
@@ -255,10 +256,10 @@ void headway_close(headway_recorder* recorder) noexcept {
   }
 }
 
-void headway_release(headway_recorder* recorder, const void* owner) noexcept {
-  Dl_info info;
-  if (recorder != nullptr && FromHandle(recorder)->hook_exit() && ::dladdr(owner, &info) != 0)
-    return;
+void headway_release(headway_recorder* recorder, const void* /*owner*/) noexcept {
+  if (recorder == nullptr) return;
+  const Core& core = *FromHandle(recorder);
+  if (core.hook_exit() && !core.finished() && core.writer().owned()) return;
   headway_close(recorder);
 }
 

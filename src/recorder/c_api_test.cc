@@ -205,10 +205,38 @@ TEST_F(ApiTest, EndsAreToldApart) {
        3,
        0,
        {{RecordType::kJobEnd, 3}}},
-      {"leaving the scope",
+      {"leaving the scope, then exit 4",
        [] {
          { Recorder run = Recorder::Open({.run = "r"}); }
+         std::exit(4);
+       },
+       4,
+       0,
+       {{RecordType::kJobEnd, 4}}},
+      {"leaving the scope, then _exit",
+       [] {
+         {
+           Recorder run = Recorder::Open({.run = "r"});
+           run.StepStart(1);
+         }
          ::_exit(0);
+       },
+       0,
+       0,
+       {{RecordType::kStepStart, 1}}},
+      {"leaving the scope without a hook",
+       [] {
+         { Recorder run = Recorder::Open({.run = "r", .hook_exit = false}); }
+         ::_exit(0);
+       },
+       0,
+       0,
+       {{RecordType::kJobEnd, 0}}},
+      {"another one in its place",
+       [] {
+         Recorder run = Recorder::Open({.run = "r"});
+         run = Recorder();
+         std::exit(0);
        },
        0,
        0,
@@ -349,7 +377,8 @@ TEST_F(ApiTest, ManyRecordersInOneProcess) {
   }
   std::string error;
   EXPECT_FALSE(Recorder::Open({.run = "many"}, &error).enabled());
-  EXPECT_NE(error.find("close one first"), std::string::npos);
+  EXPECT_NE(error.find("finish one first"), std::string::npos);
+  runs.back().Finish();
   runs.pop_back();
   EXPECT_TRUE(Recorder::Open({.run = "many"}).enabled());
 }

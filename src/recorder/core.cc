@@ -125,7 +125,9 @@ Result<std::unique_ptr<Core>> Core::Open(const CoreOptions& options, const Envir
     return Status(Code::kFailedPrecondition,
                   "no directory for journals: set HEADWAY_DIR, for there is no HOME");
   }
-  const journal::Place place = journal::ChoosePlace(wanted, header.rank, options.node_local);
+  const journal::Place place = journal::ChoosePlace(
+      wanted, header.rank,
+      {.file_system = env.file_system, .node_local = FirstOf(options.node_local, env.node_dir)});
   header.destination = place.destination;
 
   journal::RunRequest request;
@@ -134,6 +136,7 @@ Result<std::unique_ptr<Core>> Core::Open(const CoreOptions& options, const Envir
   request.project = header.project;
   request.run = header.run;
   request.job_id = header.job_id;
+  request.attempt_key = header.attempt_key;
   request.attempt_index = header.attempt_index;
   request.rank = header.rank;
   request.world_size = header.world_size;
@@ -149,8 +152,7 @@ Result<std::unique_ptr<Core>> Core::Open(const CoreOptions& options, const Envir
   }
 
   const std::string directory = journal::RunDirectory(place.dir, header.project, header.run);
-  const Result<UniqueFd> made = MakeAndOpenDirectory(
-      place.dir, {"journals", MakePathComponent(header.project), MakePathComponent(header.run)});
+  const Result<UniqueFd> made = journal::MakeRunDirectory(place.dir, header.project, header.run);
   if (!made.ok()) return made.status();
 
   // From choosing a run to having a journal in it no other process of this machine chooses.
@@ -168,6 +170,8 @@ Result<std::unique_ptr<Core>> Core::Open(const CoreOptions& options, const Envir
   }
 
   writer_options.clock = options.clock;
+  // Without a mapping nothing that happens to the file can be a SIGBUS (docs/adr/0011).
+  if (env.file_system == "local") writer_options.mode = journal::WriterOptions::Mode::kWrite;
   Result<std::unique_ptr<journal::JournalWriter>> writer =
       journal::JournalWriter::Create(directory, writer_options);
   if (!writer.ok()) return writer.status();

@@ -98,6 +98,7 @@ class Core {
 
   journal::JournalWriter& writer() { return *writer_; }
   const journal::JournalWriter& writer() const { return *writer_; }
+  bool finished() const { return finished_.load(std::memory_order_relaxed); }
   bool continued() const { return continued_; }
   bool hook_exit() const { return hook_exit_; }
   bool hook_sigterm() const { return hook_sigterm_; }

@@ -73,6 +73,12 @@ struct PlainRow {
 };
 constexpr PlainRow kPlain[] = {
     {"HEADWAY_DIR", "directory of journals; without it `~/.headway`"},
+    {"HEADWAY_FILE_SYSTEM",
+     "`network` or `local`: what that directory's file system is, where `statfs(2)` misleads. With "
+     "`local` each record is a write call, never a mapping"},
+    {"HEADWAY_NODE_DIR",
+     "where this machine's journals lie when that directory is on a network; without it "
+     "`/var/tmp/headway-UID`"},
     {"HEADWAY_PROJECT", "project, where the program names none"},
     {"HEADWAY_RUN", "run name, where the program names none"},
     {"HEADWAY_RESUME", "`auto`, `must` or `never`, where the program says nothing"},
@@ -220,6 +226,8 @@ Environment DetectEnvironment(const EnvMap& env) {
     out.dir = std::string(home) + "/.headway";
   }
   out.resume = Text(env, "HEADWAY_RESUME");
+  out.file_system = Text(env, "HEADWAY_FILE_SYSTEM");
+  out.node_dir = Text(env, "HEADWAY_NODE_DIR");
   out.disabled = Text(env, "HEADWAY_DISABLED") == "1";
   out.heartbeat_off = Text(env, "HEADWAY_HEARTBEAT") == "0";
   return out;

@@ -31,6 +31,8 @@ struct Environment {
   std::string run_uid;  ///< of a supervisor, 32 hexadecimal digits
   std::string dir;      ///< HEADWAY_DIR, else ~/.headway; empty without a home
   std::string resume;
+  std::string file_system;  ///< "network" or "local": what the user says of `dir`
+  std::string node_dir;     ///< where journals lie when `dir` is on a network; empty: the default
   bool disabled = false;
   bool heartbeat_off = false;
 };

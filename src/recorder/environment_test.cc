@@ -256,7 +256,11 @@ TEST(EnvironmentTest, NamesAndPlaces) {
                          {"SLURM_JOB_NAME", "train.sh"},
                          {"HEADWAY_DISABLED", "1"},
                          {"HEADWAY_HEARTBEAT", "0"},
+                         {"HEADWAY_FILE_SYSTEM", "network"},
+                         {"HEADWAY_NODE_DIR", "/scratch/headway"},
                          {"HEADWAY_RESUME", "must"}});
+  EXPECT_EQ(e.file_system, "network");
+  EXPECT_EQ(e.node_dir, "/scratch/headway");
   EXPECT_EQ(e.dir, "/data");
   EXPECT_EQ(e.project, "p");
   EXPECT_EQ(e.run, "train.sh");

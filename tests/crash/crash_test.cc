@@ -289,6 +289,39 @@ TEST(CrashTest, AFullFileSystemDropsAndTellsButNeverKills) {
   EXPECT_EQ(WEXITSTATUS(status), 0) << "see FillTmpfs";
 }
 
+// The one thing that a mapping does not survive (docs/adr/0011), and the way around it.
+TEST(CrashTest, AJournalCutByOthersHarmsNobodyWhoWritesByCalls) {
+  for (const bool mapped : {true, false}) {
+    const ScratchDir dir;
+    int go[2];
+    int ready[2];
+    ASSERT_TRUE(::pipe(go) == 0 && ::pipe(ready) == 0);
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      ::setenv("HEADWAY_DIR", dir.path().c_str(), 1);
+      if (!mapped) ::setenv("HEADWAY_FILE_SYSTEM", "local", 1);
+      Recorder run = Recorder::Open({.run = "cut"});
+      run.StepStart(0);
+      char byte = 0;
+      (void)!::write(ready[1], &byte, 1);
+      (void)!::read(go[0], &byte, 1);
+      run.StepStart(1);
+      ::_exit(run.enabled() ? 0 : 1);
+    }
+    char byte = 0;
+    ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+    const auto journals = journal::ListJournals(dir.path(), "default", "cut");
+    ASSERT_EQ(journals->size(), 1u);
+    EXPECT_EQ(journals->front().header.mapped, mapped);
+    ASSERT_EQ(::truncate(journals->front().path.c_str(), 0), 0);
+    ASSERT_EQ(::write(go[1], &byte, 1), 1);
+    int status = 0;
+    ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+    EXPECT_EQ(WIFSIGNALED(status) ? WTERMSIG(status) : 0, mapped ? SIGBUS : 0);
+    for (const int fd : {go[0], go[1], ready[0], ready[1]}) ::close(fd);
+  }
+}
+
 TEST(CrashTest, ForksAndSpawnsInTheMidstOfRecording) {
   const ScratchDir dir;
   ::setenv("HEADWAY_DIR", dir.path().c_str(), 1);

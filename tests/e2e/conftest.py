@@ -36,6 +36,7 @@ class Headway:
             and name not in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "COLUMNS", "NO_COLOR")
         }
         self.environment["HEADWAY_DIR"] = str(self.data)
+        self.environment["HEADWAY_NODE_DIR"] = str(folder / "node")
 
     def __call__(
         self, *arguments: str | Path | bytes, code: int | None = 0, **options: Any

@@ -74,6 +74,7 @@ def test_records_and_supervisor_meet(headway: Headway, tmp_path: Path) -> None:
     command = python(tmp_path, """
         run = headway.init(project="ignored", run="ignored")
         attempt = int(os.environ["HEADWAY_ATTEMPT"])
+        assert run.continued == (attempt > 0)
         for step in range(3 * attempt, 3 * attempt + 5):
             run.step(step)
         if attempt < 2:

@@ -175,7 +175,16 @@ def test_runs(script: Script, folder: Path) -> None:
     older = headway.report(found[2].run)
     assert older.run == found[2].run
     assert headway.report(found[2].uid).to_dict() == older.to_dict()
-    assert [r.uid for r in headway.runs(dir=[folder, folder])] == [r.uid for r in found]
+    assert headway.runs(dir=[folder, folder]) == found
+    with headway.init(run="c", heartbeat=False) as run:
+        run.step(4)
+        living = headway.runs()[0]
+        assert (living.state, living.last_step, living.journals) == ("running", 4, 1)
+    for known in headway.runs():
+        report = headway.report(known.run)
+        assert (known.state, known.goodput) == (report.state, report.goodput)
+        assert (known.elapsed_ns, known.last_step) == (report.elapsed_ns, report.steps.last_step)
+        assert known.state == "completed"
 
 
 def test_a_run_of_this_process_is_found_by_itself(tmp_path: Path) -> None:

@@ -225,6 +225,15 @@ WRONG: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("step", ("1",), {}),
     ("step", (1.5,), {}),
     ("step", (2**70,), {}),
+    ("step", (True,), {}),
+    ("step", (-3,), {}),
+    ("step", (np.int64(-3),), {"blocking": True}),
+    ("step_end", (-1,), {}),
+    ("step_end", (False,), {}),
+    ("log", ({"a": 1},), {"step": -1}),
+    ("checkpoint_save", (-1,), {}),
+    ("checkpoint_saved", (True,), {}),
+    ("rollback", (-1,), {}),
     ("step", (1, False, 3), {}),
     ("step", (1,), {"other": 2}),
     ("step", (1,), {"blocking": "yes"}),
@@ -267,6 +276,7 @@ def test_wrong_arguments_are_counted(
             with result:
                 pass
     assert run.dropped == 3
+    assert run.last_step in (None, 1)
     told = [record for record in caplog.records if record.name == "headway"]
     assert len(told) == 1 and told[0].levelno == logging.WARNING
 
@@ -349,9 +359,12 @@ def test_a_recorder_that_cannot_open_warns_once(
     assert "records nothing" in caplog.text
 
 
-def test_long_names_do_not_open(caplog: pytest.LogCaptureFixture) -> None:
-    assert not headway.init(run="n" * 300).enabled
-    assert "300 bytes" in caplog.text
+def test_a_step_that_is_none_names_itself(
+    run: headway.Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    run.step(-3)
+    assert "step() that it could not understand (-3: a step is a whole number" in caplog.text
+    assert [s.step for s in headway.steps(run)] == []
 
 
 @pytest.mark.parametrize(
@@ -362,6 +375,9 @@ def test_long_names_do_not_open(caplog: pytest.LogCaptureFixture) -> None:
         {"config": [1]},
         {"rank": "0"},
         {"rank": 0.0},
+        {"rank": True},
+        {"world_size": "8"},
+        {"attempt": False},
         {"dir": 3},
         {"unknown": 1},
     ],
@@ -369,6 +385,31 @@ def test_long_names_do_not_open(caplog: pytest.LogCaptureFixture) -> None:
 def test_wrong_types_at_set_up_raise(kwargs: dict[str, Any]) -> None:
     with pytest.raises(TypeError):
         headway.init(**kwargs)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"rank": -5}, "rank must be from 0 to .*, not -5"),
+        ({"rank": 2**63}, "rank must be"),
+        ({"world_size": 0}, "world_size must be from 1 to"),
+        ({"local_rank": -1}, "local_rank must be"),
+        ({"attempt": np.int64(-1)}, "attempt must be"),
+        ({"rank": 8, "world_size": 8}, "rank 8 is not below world_size 8"),
+        ({"run": "n" * 300}, "run has 300 bytes"),
+        ({"project": "é" * 129}, "project has 258 bytes"),
+        ({"run": "a\0b"}, "control characters"),
+        ({"run": "a\nb"}, "control characters"),
+        ({"job_id": "\udc80"}, "valid Unicode"),
+        ({"dir": "a\0b"}, "NUL"),
+    ],
+)
+def test_values_at_set_up_that_cannot_be_meant_raise(
+    folder: Path, kwargs: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        headway.init(**kwargs)
+    assert not folder.exists()
 
 
 def test_wrong_resume_raises() -> None:

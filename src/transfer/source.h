@@ -1,0 +1,67 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "base/files.h"
+#include "base/status.h"
+#include "base/uid.h"
+#include "journal/format.h"
+#include "journal/placement.h"
+#include "model/record.h"
+
+/// Journals of this machine as a supervisor looks after them. Only reads; never locks, so that no
+/// writer notices.
+
+namespace headway::transfer {
+
+/// Which journals a supervisor looks after.
+struct Scope {
+  journal::PlaceRules rules = {};
+  std::string dir = {};  ///< data directory that this machine's journals lie in
+  // One run; without a uid: every run of every project.
+  std::string project = {};
+  std::string run = {};
+  std::optional<RunUid> uid = {};
+};
+
+/// An open journal of this machine.
+struct Source {
+  std::string path;
+  UniqueFd fd;
+  std::array<std::byte, journal::kHeaderBytes> bytes;  ///< of the header, as they were when opened
+  journal::Header header;
+
+  std::string name() const { return path.substr(path.rfind('/') + 1); }
+};
+
+/// As JournalReader::Open.
+Result<Source> OpenSource(const std::string& path);
+
+/// Hands out the journals of a scope, each once, as they appear.
+class SourceFinder {
+ public:
+  explicit SourceFinder(Scope scope) : scope_(std::move(scope)) {}
+
+  /// Looks again. What can't be opened is asked for again the next time. Copies and imports are no
+  /// journals of this machine. An error says which directory can't be listed.
+  Status Look(const std::function<void(Source)>& found);
+
+  /// Uids of all journals there are, as of the last Look without a run's uid in its scope.
+  const std::set<std::string>& uids() const { return uids_; }
+
+ private:
+  Status LookInto(const std::string& project, const std::string& run,
+                  const std::function<void(Source)>& found);
+
+  Scope scope_;
+  std::set<std::string> known_;  // paths
+  std::set<std::string> uids_;
+};
+
+}  // namespace headway::transfer
