@@ -52,24 +52,13 @@ std::optional<Header> AnyHeader(const std::string& directory) {
   return std::nullopt;
 }
 
-// Whether this is the file that its writer made, and not a copy of it.
-bool IsOriginal(const JournalFile& file) {
+// Whether this is the file that its writer made, and not a copy of it; and how long it is.
+std::pair<bool, std::int64_t> StandingOf(const JournalFile& file) {
   struct stat info;
-  return ::lstat(file.path.c_str(), &info) == 0 &&
-         static_cast<std::uint64_t>(info.st_dev) == file.header.device &&
-         static_cast<std::uint64_t>(info.st_ino) == file.header.inode;
-}
-
-// A journal and its copy are one journal; the original knows more.
-void AddJournal(JournalFile file, std::vector<JournalFile>* journals) {
-  const auto same = std::find_if(
-      journals->begin(), journals->end(),
-      [&file](const JournalFile& known) { return known.header.uid == file.header.uid; });
-  if (same == journals->end()) {
-    journals->push_back(std::move(file));
-  } else if (IsOriginal(file)) {
-    *same = std::move(file);
-  }
+  if (::lstat(file.path.c_str(), &info) != 0) return {false, -1};
+  return {static_cast<std::uint64_t>(info.st_dev) == file.header.device &&
+              static_cast<std::uint64_t>(info.st_ino) == file.header.inode,
+          info.st_size};
 }
 
 struct KnownRun {
@@ -207,6 +196,17 @@ Result<std::vector<JournalFile>> ListJournals(const std::string& dir, const std:
     return a.header.anchor.wall < b.header.anchor.wall;
   });
   return files;
+}
+
+void AddJournal(JournalFile file, std::vector<JournalFile>* journals) {
+  const auto same = std::find_if(
+      journals->begin(), journals->end(),
+      [&file](const JournalFile& known) { return known.header.uid == file.header.uid; });
+  if (same == journals->end()) {
+    journals->push_back(std::move(file));
+    return;
+  }
+  if (StandingOf(file) > StandingOf(*same)) *same = std::move(file);
 }
 
 Result<Resume> ParseResume(std::string_view text) {

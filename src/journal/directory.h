@@ -38,6 +38,10 @@ Result<std::vector<JournalFile>> ListJournals(const std::string& dir, const std:
                                               const std::string& run,
                                               std::vector<Status>* problems = nullptr);
 
+/// Adds `file` to `*journals` unless it is there: a journal and its copies are one journal, and of
+/// them the file that its writer made counts, else the longest.
+void AddJournal(JournalFile file, std::vector<JournalFile>* journals);
+
 enum class Resume : std::uint8_t { kAuto, kMust, kNever };
 
 /// "auto", "must" or "never".

@@ -52,15 +52,6 @@ constexpr std::array<Shape, 256> MakeShapes() {
 }
 constexpr std::array<Shape, 256> kShapes = MakeShapes();
 
-[[gnu::always_inline]] inline bool IsValid(const Slot& slot, std::uint32_t salt,
-                                           std::uint64_t index) {
-  const auto high = static_cast<std::uint32_t>(slot.meta >> 32);
-  return static_cast<std::uint32_t>(slot.meta) ==
-             SlotCrc(salt, index, high, static_cast<std::uint64_t>(slot.time),
-                     static_cast<std::uint64_t>(slot.a), static_cast<std::uint64_t>(slot.b)) &&
-         slot.meta != 0;
-}
-
 // What begin and end of a span say beside their kind: nothing unusual in nearly all.
 constexpr std::uint32_t kSpanKindBits = 31;
 bool IsSpan(std::uint32_t kind_and_blocking) {
@@ -214,7 +205,7 @@ Result<std::string> JournalReader::Impl::ReadPayload(std::uint64_t head_index,
       const std::uint64_t index = head_index + 1 + done + i;
       unsigned char bytes[kSlotBytes];
       std::memcpy(bytes, &piece[i], kSlotBytes);
-      if (!IsValid(piece[i], salt, index) || bytes[4] != kPayloadType) {
+      if (!IsFinished(piece[i], salt, index) || bytes[4] != kPayloadType) {
         return broken(index, "damaged payload");
       }
       const std::uint64_t at = (done + i) * kPayloadSlotBytes;
@@ -295,7 +286,7 @@ void JournalReader::Impl::ListGap(Gap gap, ReadSummary* summary) const {
   for (std::uint64_t index = gap.begin; index < gap.end; ++index) {
     Slot slot;
     if (!Fetch(index, 1, &slot)) break;
-    if (IsValid(slot, salt, index)) continue;  // filled meanwhile; the next Refresh hands it out
+    if (IsFinished(slot, salt, index)) continue;  // filled meanwhile; the next Refresh hands it out
     // The writer stores the first word last: while it is zero the record was never finished.
     FindingKind kind = slot.meta == 0 ? FindingKind::kTombstone : FindingKind::kCorrupt;
     if (MayStillWrite()) kind = FindingKind::kInProgress;
@@ -364,7 +355,7 @@ Status JournalReader::Refresh() {
     std::uint64_t open = gap.begin;
     for (std::uint64_t index = gap.begin; index < gap.end; ++index) {
       Slot slot;
-      if (!in.Fetch(index, 1, &slot) || !IsValid(slot, in.salt, index)) continue;
+      if (!in.Fetch(index, 1, &slot) || !IsFinished(slot, in.salt, index)) continue;
       in.filled.push_back(index);
       if (open < index) still.push_back({open, index});
       open = index + 1;
@@ -388,7 +379,8 @@ Status JournalReader::Seek(std::uint64_t seq) {
       if (index >= in.buffer_end) break;
     }
     const Slot& slot = in.buffer[index - in.buffer_begin];
-    if (static_cast<std::uint8_t>(slot.meta >> 32) == kNameType && IsValid(slot, in.salt, index)) {
+    if (static_cast<std::uint8_t>(slot.meta >> 32) == kNameType &&
+        IsFinished(slot, in.salt, index)) {
       in.DefineName(index, Slot(slot));
     }
   }
@@ -422,7 +414,7 @@ Result<std::size_t> JournalReader::Next(std::span<Record> out) {
     std::uint64_t last_valid = in.last_valid;
     while (index < stop && count < room) {
       const Slot& slot = slots[index - base];
-      if (!IsValid(slot, salt, index)) [[unlikely]] {
+      if (!IsFinished(slot, salt, index)) [[unlikely]] {
         // Perhaps the end, perhaps a gap: a later valid record decides.
         ++index;
         while (index < stop && slots[index - base].meta == 0) ++index;
@@ -475,7 +467,7 @@ Result<std::string> JournalReader::Payload(std::uint64_t seq) {
   if (seq >= limits::kJournalRecords || !in.Fetch(seq, 1, &slot) || slot.meta == 0) {
     return Status(Code::kNotFound, in.path + ": there is no record " + std::to_string(seq));
   }
-  if (!IsValid(slot, in.salt, seq)) {
+  if (!IsFinished(slot, in.salt, seq)) {
     return Status(Code::kDataLoss,
                   in.path + ": damaged record at byte " + std::to_string(SlotOffset(seq)));
   }
@@ -573,7 +565,7 @@ Result<bool> EndedCleanly(const std::string& path) {
     if (!got.ok()) return got.status();
     for (std::uint64_t i = *got / kSlotBytes; i > 0; --i) {
       const Slot& slot = buffer[i - 1];
-      if (slot.meta == 0 || !IsValid(slot, salt, begin + i - 1)) continue;
+      if (slot.meta == 0 || !IsFinished(slot, salt, begin + i - 1)) continue;
       ++seen;
       const auto type = static_cast<RecordType>(static_cast<std::uint8_t>(slot.meta >> 32));
       if (type == RecordType::kNotice) return false;  // it was told to go

@@ -143,7 +143,7 @@ Result<std::vector<Run>> List(const std::vector<std::string>& dirs, const std::s
         run.uid = file.header.run_uid;
         run.project = project;
         run.name = file.header.run;
-        run.journals.push_back(std::move(file));
+        journal::AddJournal(std::move(file), &run.journals);
       }
     }
   }

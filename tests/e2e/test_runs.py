@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 from pathlib import Path
 
 import pytest
@@ -139,3 +140,14 @@ def test_more_journals_than_open_files(headway: Headway, tmp_path: Path) -> None
     reported = headway("goodput", "many", "--json", **few)
     assert reported.stderr == ""
     assert reported.stdout == headway("goodput", "many", "--json").stdout
+
+
+def test_a_journal_and_its_copy_count_once(three: Headway, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(three.data, copy)
+    both = ("--dir", copy, "--dir", three.data)
+    shown = three.json("runs", "show", "b", *both)
+    assert [Path(journal["path"]).is_relative_to(three.data) for journal in shown["journals"]] == [
+        True
+    ]
+    assert three.json("goodput", "b", *both) == three.json("goodput", "b")
