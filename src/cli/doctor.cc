@@ -76,12 +76,14 @@ Check CheckFileSystem(const std::string& dir) {
   const journal::Place place = journal::ChoosePlace(dir, 0);
   if (place.dir == dir) {
     return {"file_system", Verdict::kProblem,
-            dir + " is on a network file system, and /var/tmp is no place either",
-            "set HEADWAY_DIR to a directory on a local disk"};
+            dir + " is on a network file system, and there is no place on this machine either",
+            "set HEADWAY_DIR or HEADWAY_NODE_DIR to a directory on a local disk"};
   }
   return {"file_system", Verdict::kWarning,
-          dir + " is on a network file system: journals are written to " + place.dir,
-          "read them with --dir " + place.dir + ", or set HEADWAY_DIR to a local directory"};
+          dir + " is on a network file system: journals are written to " + place.dir +
+              ", and only `headway run` copies them from there",
+          "start jobs with headway run, or read them with --dir " + place.dir +
+              ", or set HEADWAY_DIR to a local directory"};
 }
 
 // Reserving, mapping order aside, is what a journal does first.
