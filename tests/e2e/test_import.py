@@ -104,6 +104,16 @@ def test_problems_name_file_and_line(headway: Headway, tmp_path: Path) -> None:
     assert [run["run"] for run in headway.json("runs", "list")] == ["r"]
 
 
+def test_nanoseconds_in_ts_are_told(headway: Headway) -> None:
+    line = {"ts": 1_767_225_600_000_000_000, "type": "job_start"}
+    assert '"ts_ns" nanoseconds' in headway("import", "-", "--run", "r", code=3,
+                                            input=events(line)).stderr  # fmt: skip
+    # What can be read and lies beyond the range of the account is moved to its bound.
+    text = simple_run() + events({"ts_ns": 2**62 + 1, "type": "heartbeat"})
+    headway("import", "-", "--run", "r", input=text)
+    assert "time_range" in [note["code"] for note in headway.json("goodput", "r")["notes"]]
+
+
 def test_many_problems_are_counted(headway: Headway) -> None:
     text = simple_run() + "x\n" * 5000
     result = headway("import", "-", "--run", "r", input=text)

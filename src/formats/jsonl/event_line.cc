@@ -76,10 +76,12 @@ class LineReader {
 
   void FailNumber(Field field, NumberError error) {
     const std::string_view token = TruncateUtf8(line_[field].text, kQuotedBytesLimit);
+    const bool seconds = error == NumberError::kRange && field == Field::kTs;
     Fail(Named(field)
              .append(error == NumberError::kNotInteger ? " must be an integer, found "
                                                        : " is out of range: ")
-             .append(token));
+             .append(token)
+             .append(seconds ? "; it counts seconds, \"ts_ns\" nanoseconds" : ""));
   }
 
   std::int64_t Integer(Field field, std::int64_t least, std::int64_t most, std::int64_t absent) {
