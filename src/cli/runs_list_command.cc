@@ -6,6 +6,7 @@
 #include "cli/place.h"
 #include "cli/progress.h"
 #include "cli/run_files.h"
+#include "cli/shares.h"
 #include "cli/table.h"
 #include "cli/text.h"
 
@@ -87,9 +88,8 @@ class RunsListCommand final : public Command {
       const Report& report = one.report;
       table.AddRow({one.run.label, std::string(RunStateName(report.state)),
                     ShowTime(report.start.value_or(one.run.start)), ShowDuration(report.elapsed_ns),
-                    report.goodput ? ShowPercent(*report.goodput) : "–",
-                    ShowCount(report.steps.last_step), std::to_string(report.attempts.size()),
-                    ShowBytes(one.bytes)});
+                    ShowGoodput(report), ShowCount(report.steps.last_step),
+                    std::to_string(report.attempts.size()), ShowBytes(one.bytes)});
     }
     return table.Render(terminal);
   }

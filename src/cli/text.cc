@@ -129,7 +129,7 @@ std::string ShowBytes(std::uint64_t bytes) {
 
 std::string ShowPercent(double share) { return Print("%.2f %%", share * 100); }
 
-std::vector<std::string> ShowPercents(const std::vector<std::int64_t>& parts) {
+std::vector<std::int64_t> PercentHundredths(const std::vector<std::int64_t>& parts) {
   using Wide = __int128;
   constexpr std::int64_t kWhole = 100'00;  // hundredths of a percent
   const Wide total = std::accumulate(parts.begin(), parts.end(), Wide{0});
@@ -149,12 +149,12 @@ std::vector<std::string> ShowPercents(const std::vector<std::int64_t>& parts) {
                      [&rest](std::size_t a, std::size_t b) { return rest[a] > rest[b]; });
     for (std::size_t i = 0; missing > 0 && i < order.size(); ++i, --missing) ++shown[order[i]];
   }
-  std::vector<std::string> texts;
-  for (const std::int64_t value : shown) {
-    texts.push_back(
-        Print("%d.%02d %%", static_cast<int>(value / 100), static_cast<int>(value % 100)));
-  }
-  return texts;
+  return shown;
+}
+
+std::string ShowHundredths(std::int64_t hundredths) {
+  return Print("%d.%02d %%", static_cast<int>(hundredths / 100),
+               static_cast<int>(hundredths % 100));
 }
 
 std::string Printable(std::string_view text) { return MakePrintable(text, true); }
