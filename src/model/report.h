@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json_writer.h"
 #include "model/category.h"
 #include "model/record.h"
 
@@ -135,6 +136,10 @@ struct JsonOptions {
   bool seconds = false;  // durations also as decimal strings, `..._seconds`
   int indent = 0;
 };
+
+/// The attempts as the array of that name in the report JSON.
+void WriteAttempts(JsonWriter* json, const std::vector<AttemptSummary>& attempts,
+                   const JsonOptions& options = {});
 
 /// The report JSON, ended by a line feed.
 std::string ToJson(const Report& report, const JsonOptions& options = {});

@@ -75,6 +75,23 @@ def test_event_file_round_trip(headway: Headway, path: Path, tmp_path: Path) -> 
     assert headway.json("timeline", "r", "--dir", other) == headway.json("timeline", "r")
 
 
+def test_accounting_is_exact(headway: Headway) -> None:
+    headway("import", EXAMPLES / "B.jsonl", "--run", "r")
+    assert headway.json("goodput", "r", "--accounting", "exact") == headway.json("goodput", "r")
+    assert "not there yet" in headway("goodput", "r", "--accounting", "compat", code=2).stderr
+    assert "exact" in headway("goodput", "r", "--accounting", "other", code=2).stderr
+
+
+def test_headline_and_table_say_the_same(headway: Headway) -> None:
+    for path in EXAMPLE_FILES:
+        headway("import", path, "--run", path.stem)
+        text = headway("goodput", path.stem).stdout
+        (goodput,) = re.findall(r"^(\S+ %) goodput", text, re.M)
+        assert goodput in re.findall(r"^  productive .*?(\S+ %)", text, re.M), text
+        assert f"goodput {goodput}" in headway("timeline", path.stem).stdout
+        assert f"goodput {goodput}" in headway("runs", "show", path.stem).stdout
+
+
 def test_windows_add_up(headway: Headway) -> None:
     headway("import", EXAMPLES / "B.jsonl", "--run", "r")
     whole = categories_of(headway.json("goodput", "r"))

@@ -35,6 +35,10 @@ def test_list(three: Headway) -> None:
 def test_show(three: Headway) -> None:
     shown = three.json("runs", "show", "b")
     assert len(shown["journals"]) == 1 and shown["journals"][0]["origin"] == "import"
+    report = three.json("goodput", "b")
+    for name in ("state", "start", "elapsed_ns", "goodput", "attempts"):
+        assert shown[name] == report[name]
+    assert shown["last_step"] == report["steps"]["last_step"]
     uid = shown["uid"]
     assert three.json("runs", "show", uid)["name"] == "b"
     assert uid in three("runs", "show", "b").stdout
