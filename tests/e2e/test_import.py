@@ -160,6 +160,37 @@ def test_journals_are_copied_once_and_grow(headway: Headway, tmp_path: Path) -> 
     assert headway.json("runs", "list", "--project", "q")[0]["run"] == "r"
 
 
+def test_another_name_makes_another_run(headway: Headway, tmp_path: Path) -> None:
+    for example in ("B", "A"):
+        headway("import", EXAMPLES / f"{example}.jsonl", "--run", example.lower())
+    (journal,) = (headway.data / "journals/default/b").glob("*.hwj")
+    before = headway.json("goodput", "b")
+    (made,) = headway.json("import", journal, "--run", "copy")["runs"]
+    assert made["run"] == "copy" and not made["unchanged"]
+    runs = {run["run"]: run for run in headway.json("runs", "list")}
+    assert set(runs) == {"a", "b", "copy"}
+    assert runs["copy"]["uid"] == made["uid"] != runs["b"]["uid"]
+    assert headway.json("goodput", "b") == before
+    assert {**headway.json("goodput", "copy"), "run": "b"} == before
+    # Again, or back again, is nothing new.
+    assert headway.json("import", journal, "--run", "copy")["runs"][0]["unchanged"]
+    assert headway.json("import", journal)["runs"][0]["unchanged"]
+    headway("runs", "delete", "copy", "--yes")
+    assert headway.json("goodput", "b") == before
+    headway("import", journal, "--project", "p")
+    assert headway.json("runs", "list", "--project", "p")[0]["uid"] != runs["b"]["uid"]
+
+
+def test_a_run_of_several_journals_stays_one_under_another_name(
+    headway: Headway, tmp_path: Path
+) -> None:
+    headway("run", "--run", "r", "--restarts", "1", "--backoff", "1ms", "--", "false", code=1)
+    journals = headway.files()
+    assert len(journals) == 2
+    headway("import", *journals, "--run", "q")
+    assert [run["journals"] for run in headway.json("runs", "list")] == [2, 2]
+
+
 def test_a_damaged_journal(headway: Headway, tmp_path: Path) -> None:
     headway("import", EXAMPLES / "B.jsonl", "--run", "r", "--dir", tmp_path / "node")
     (journal,) = (tmp_path / "node").rglob("*.hwj")
