@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import resource
 import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -58,7 +61,6 @@ def test_delete_asks_and_tells(three: Headway) -> None:
 
 def test_delete_on_a_terminal(three: Headway) -> None:
     import pty
-    import subprocess
 
     for answer, code in (("n\n", 1), ("\n", 1), ("y\n", 0)):
         master, slave = pty.openpty()
@@ -93,8 +95,18 @@ def test_a_live_run_stays(headway: Headway) -> None:
     assert not headway.files()
 
 
+def age(path: Path, days: float) -> None:
+    """Makes a file look as if it had been written so long ago."""
+    then = time.time() - days * 86_400
+    os.utime(path, (then, then))
+
+
 def test_prune(three: Headway) -> None:
     assert "--older-than" in three("runs", "prune", code=2).stderr
+    # However long ago what they tell of was: they have only just been imported.
+    assert three.json("runs", "prune", "--older-than", "30d")["deleted"] == []
+    for path in three.files():
+        age(path, 31)
     dry = three("runs", "prune", "--older-than", "30d", "--dry-run").stdout
     assert "would delete b: 1 journal" in dry and "would delete 3 runs" in dry
     assert len(three.files()) == 3
@@ -103,6 +115,15 @@ def test_prune(three: Headway) -> None:
     assert {run["run"] for run in done["deleted"]} == {"a", "b", "h"}
     assert done["kept"] == 1 and done["bytes"] > 0
     assert [run["run"] for run in three.json("runs", "list")] == ["young"]
+
+
+def test_prune_takes_runs_whose_process_died(headway: Headway) -> None:
+    script = "import headway, os; headway.init(run='r').step(0); os.kill(os.getpid(), 9)"
+    subprocess.run([sys.executable, "-c", script], env=headway.environment, check=False)
+    (journal,) = headway.data.rglob("*.hwj")
+    assert headway.json("runs", "prune", "--older-than", "1h")["kept"] == 1
+    gone = headway.json("runs", "prune", "--older-than", "0s")["deleted"]
+    assert [run["run"] for run in gone] == ["r"] and not journal.exists()
 
 
 def test_links_are_not_followed(three: Headway, tmp_path: Path) -> None:
