@@ -73,13 +73,22 @@ void TellProblems(const std::vector<Status>& problems) {
   }
 }
 
-Result<runs::Run> FindRun(Place* place, const std::string& label) {
+Status ResolveToRead(Place* place) {
   const bool asked = !place->dirs.empty();
   HEADWAY_RETURN_IF_ERROR(Resolve(place));
   for (const std::string& dir : place->dirs) {
     struct stat info;
-    if (asked && ::stat(dir.c_str(), &info) != 0) return ErrnoStatus(errno, "open", dir);
+    if (::stat(dir.c_str(), &info) != 0) {
+      if (asked || errno != ENOENT) return ErrnoStatus(errno, "open data directory", dir);
+    } else if (!S_ISDIR(info.st_mode)) {
+      return {Code::kInvalidArgument, "the data directory " + dir + " is a file"};
+    }
   }
+  return OkStatus();
+}
+
+Result<runs::Run> FindRun(Place* place, const std::string& label) {
+  HEADWAY_RETURN_IF_ERROR(ResolveToRead(place));
   std::vector<Status> problems;
   Result<runs::Run> run = runs::Find(place->dirs, place->project, label, &problems);
   TellProblems(problems);

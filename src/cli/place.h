@@ -27,6 +27,9 @@ void DescribeRun(Description* description, std::string* run);
 /// Fills in what was not said: HEADWAY_DIR, else ~/.headway; HEADWAY_PROJECT, else "default".
 /// InvalidArgument for a name that can be none; FailedPrecondition without any directory.
 Status Resolve(Place* place);
+/// The same for what only reads. NotFound when a --dir does not exist; the directory that nobody
+/// named may not be there yet: then there are no runs. InvalidArgument for one that is a file.
+Status ResolveToRead(Place* place);
 
 /// InvalidArgument unless `name` can name a run, a project and the like.
 Status CheckName(std::string_view what, std::string_view name);

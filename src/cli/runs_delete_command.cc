@@ -115,7 +115,7 @@ class RunsPruneCommand final : public Command {
     if (!older_than_) {
       return Status(Code::kInvalidArgument, "runs prune needs --older-than DUR, e.g. 30d");
     }
-    HEADWAY_RETURN_IF_ERROR(Resolve(&place_));
+    HEADWAY_RETURN_IF_ERROR(ResolveToRead(&place_));
     std::vector<Status> problems;
     const Result<std::vector<runs::Run>> runs = runs::List(place_.dirs, place_.project, &problems);
     if (!runs.ok()) return runs.status();

@@ -29,7 +29,7 @@ class RunsListCommand final : public Command {
   }
 
   Result<int> Run(const Context& context) override {
-    HEADWAY_RETURN_IF_ERROR(Resolve(&place_));
+    HEADWAY_RETURN_IF_ERROR(ResolveToRead(&place_));
     std::vector<Status> problems;
     const Result<std::vector<runs::Run>> runs = runs::List(place_.dirs, place_.project, &problems);
     if (!runs.ok()) return runs.status();

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <queue>
+#include <set>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -23,6 +25,35 @@ std::int64_t StartOf(const journal::JournalFile& file) {
   std::vector<Record> first(1);
   const auto read = reader->Next(first);
   return read.ok() && *read == 1 ? first[0].time_ns : 0;
+}
+
+// The directories without those that are the same place as an earlier one.
+std::vector<std::string> Distinct(const std::vector<std::string>& dirs) {
+  std::vector<std::string> distinct;
+  std::set<std::filesystem::path> seen;
+  for (const std::string& dir : dirs) {
+    std::error_code error;
+    const std::filesystem::path real = std::filesystem::canonical(dir, error);
+    if (seen.insert(error ? std::filesystem::path(dir) : real).second) distinct.push_back(dir);
+  }
+  return distinct;
+}
+
+// What can't be read of the run called `name`, the first of it. That is no warning then.
+std::optional<Status> WhatIsBroken(const std::vector<std::string>& dirs, const std::string& project,
+                                   const std::string& name, std::vector<Status>* problems) {
+  for (const std::string& dir : Distinct(dirs)) {
+    std::vector<Status> broken;
+    const auto journals = journal::ListJournals(dir, project, name, &broken);
+    if (!journals.ok() || broken.empty()) continue;
+    if (problems != nullptr) {
+      std::erase_if(*problems, [&broken](const Status& problem) {
+        return problem.message() == broken.front().message();
+      });
+    }
+    return broken.front();
+  }
+  return std::nullopt;
 }
 
 // Feeds the sources so that records come in order of time as far as each journal is in order.
@@ -130,7 +161,7 @@ void NoteFindings(const Source& source, Loaded* loaded) {
 Result<std::vector<Run>> List(const std::vector<std::string>& dirs, const std::string& project,
                               std::vector<Status>* problems) {
   std::map<RunUid, Run> by_uid;
-  for (const std::string& dir : dirs) {
+  for (const std::string& dir : Distinct(dirs)) {
     auto names = journal::ListRuns(dir, project);
     if (!names.ok()) return names.status();
     for (const std::string& name : *names) {
@@ -169,6 +200,9 @@ Result<Run> Find(const std::vector<std::string>& dirs, const std::string& projec
   if (!runs.ok()) return runs.status();
   for (Run& run : *runs) {
     if (run.label == label || ToHex(run.uid) == label) return std::move(run);
+  }
+  if (const auto broken = WhatIsBroken(dirs, project, label, problems)) {
+    return Status(broken->code(), "run \"" + label + "\" can't be read: " + broken->message());
   }
   std::string message = "no run \"" + label + "\" in project \"" + project + "\"";
   std::string known;

@@ -31,7 +31,8 @@ Result<std::vector<Run>> List(const std::vector<std::string>& dirs, const std::s
                               std::vector<Status>* problems = nullptr);
 
 /// The run called `label`: a name (its newest run), `name@<start>` or the uid in hex. NotFound
-/// names the runs that come closest.
+/// names the newest ones; a name of which there are journals, but none that can be read, is an
+/// error with their code (DataLoss: damaged).
 Result<Run> Find(const std::vector<std::string>& dirs, const std::string& project,
                  const std::string& label, std::vector<Status>* problems = nullptr);
 

@@ -35,6 +35,58 @@ def test_list(three: Headway) -> None:
     assert three("runs", "list", "--project", "other").stdout.startswith("no runs")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [("runs", "list"), ("runs", "prune", "--older-than", "1d"), ("goodput", "b"),
+     ("runs", "show", "b")],
+)
+def test_a_directory_that_is_not_there(
+    three: Headway, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    missing = tmp_path / "tpyo"
+    assert str(missing) in three(*command, "--dir", missing, code=1).stderr
+    assert str(missing) in three(*command, "--dir", three.data, "--dir", missing, code=1).stderr
+    (file,) = (three.data / "journals/default/a").iterdir()
+    assert "is a file" in three(*command, "--dir", file, code=2).stderr
+
+
+def test_the_usual_directory_may_not_be_there_yet(headway: Headway) -> None:
+    assert headway.json("runs", "list") == []
+    assert "no runs" in headway("runs", "list").stdout
+
+
+def test_a_foreign_file_is_told_once(three: Headway, tmp_path: Path) -> None:
+    run = three.data / "journals/default/b"
+    (run / "foreign.hwj").write_text("not ours")
+    link = tmp_path / "link"
+    link.symlink_to(three.data)
+    same = ("--dir", three.data, "--dir", f"{three.data}/", "--dir", link)
+    for command in (("runs", "list"), ("goodput", "b"), ("export", "b", "--as", "csv"),
+                    ("runs", "show", "b"), ("timeline", "b")):  # fmt: skip
+        assert three(*command).stderr.count("foreign.hwj") == 1
+        assert three(*command, *same).stderr.count("foreign.hwj") == 1
+    assert [run["journals"] for run in three.json("runs", "list", *same)] == [1, 1, 1]
+    # A copy of the directory under a name that no run has.
+    shutil.copytree(run, run.with_name("b (copy)"))
+    assert three("goodput", "b").stderr.count("/b/foreign.hwj") == 1
+    assert {run["run"]: run["journals"] for run in three.json("runs", "list")}["b"] == 1
+
+
+def test_a_run_that_cannot_be_read(three: Headway) -> None:
+    (journal,) = (three.data / "journals/default/b").glob("*.hwj")
+    data = bytearray(journal.read_bytes())
+    data[100] ^= 1
+    journal.write_bytes(data)
+    for command in (("goodput", "b"), ("runs", "show", "b"), ("export", "b", "--as", "jsonl")):
+        told = three(*command, code=3).stderr
+        assert str(journal) in told and "byte 24" in told and told.count("\n") == 1
+    assert three("runs", "list").stderr.count(str(journal)) == 1
+    three("goodput", "c", code=1)
+    # What else there is of the run can be told.
+    three("import", EXAMPLES / "A.jsonl", "--run", "b")
+    assert str(journal) in three("goodput", "b").stderr
+
+
 def test_show(three: Headway) -> None:
     shown = three.json("runs", "show", "b")
     assert len(shown["journals"]) == 1 and shown["journals"][0]["origin"] == "import"
