@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/json_writer.h"
 #include "model/category.h"
 #include "model/record.h"
 
@@ -16,6 +15,8 @@
 /// value cannot be known. `categories` add up to `elapsed_ns` exactly.
 
 namespace headway {
+
+class JsonWriter;
 
 enum class RunState : std::uint8_t { kRunning, kRestarting, kCompleted, kFailed, kInterrupted };
 std::string_view RunStateName(RunState state);

@@ -123,37 +123,63 @@ class Merger {
   ReadAhead ahead_;
 };
 
-// What is wrong with a journal becomes a part of the run's account.
-void NoteFindings(const Source& source, Loaded* loaded) {
-  const journal::ReadSummary summary = source.reader().summary();
+// What is wrong with a journal, as records of its writer: it becomes a part of the run's account.
+// `dropped_recorded` is what the journal's own records say of dropped ones.
+std::vector<Record> Findings(const journal::ReadSummary& summary, WriterId writer,
+                             std::uint64_t dropped_recorded, std::int64_t time_ns,
+                             NameTable* names) {
+  std::vector<Record> findings;
   std::uint64_t seq = summary.end_seq + 1;
   auto note = [&](std::string_view code, std::uint64_t count) {
     if (count == 0) return;
     Record record;
     record.type = RecordType::kNote;
-    record.writer = source.writer();
-    record.name = loaded->ledger.InternName(code);
+    record.writer = writer;
+    record.name = names->Intern(code);
     record.seq = seq++;
+    record.time_ns = time_ns;
     record.a = static_cast<std::int64_t>(count);
-    loaded->ledger.Add(record);
+    findings.push_back(record);
   };
   note("torn_tail", summary.torn_tail ? 1 : 0);
   note("journal_hole", summary.tombstones);
   note("journal_damage", summary.corrupt);
   note("unknown_type", summary.unknown_types);
-  if (summary.dropped > source.dropped() && summary.last_drop_ns != kNoTime) {
+  if (summary.dropped > dropped_recorded && summary.last_drop_ns != kNoTime) {
     // The process ended before there was space again to say so itself.
     Record record;
     record.type = RecordType::kDropped;
-    record.writer = source.writer();
+    record.writer = writer;
     record.seq = seq++;
     record.time_ns = summary.last_drop_ns;
-    record.a = static_cast<std::int64_t>(summary.dropped - source.dropped());
+    record.a = static_cast<std::int64_t>(summary.dropped - dropped_recorded);
     record.b = summary.first_drop_ns;
-    loaded->ledger.Add(record);
+    findings.push_back(record);
   }
-  const Status damage = summary.Check(source.reader().path());
-  if (!damage.ok()) loaded->problems.push_back(damage);
+  return findings;
+}
+
+// All records of an open journal, and what is wrong with it.
+Status ReadJournal(journal::JournalReader* reader, WriterId writer, RunRecords* all) {
+  std::vector<Record> batch(1024);
+  std::uint64_t dropped = 0;
+  std::int64_t last_ns = 0;
+  while (true) {
+    const auto read = reader->Next(batch);
+    if (!read.ok()) return read.status();
+    if (*read == 0) break;
+    for (const Record& record : std::span(batch).subspan(0, *read)) {
+      if (record.type == RecordType::kDropped) {
+        dropped += static_cast<std::uint64_t>(std::max<std::int64_t>(0, record.a));
+      }
+      last_ns = record.time_ns;
+      all->records.push_back(record);
+    }
+  }
+  for (const Record& record : Findings(reader->summary(), writer, dropped, last_ns, &all->names)) {
+    all->records.push_back(record);
+  }
+  return OkStatus();
 }
 
 }  // namespace
@@ -239,8 +265,33 @@ Result<Loaded> Load(const Run& run, const std::function<void(double)>& progress)
   if (sources.empty() && !loaded.problems.empty()) return loaded.problems.front();
   loaded.ledger.SetSupervised(loaded.supervised);
   HEADWAY_RETURN_IF_ERROR(Merger(&sources, &loaded, loaded.bytes, progress).Run());
-  for (const Source& source : sources) NoteFindings(source, &loaded);
+  for (const Source& source : sources) {
+    const journal::ReadSummary summary = source.reader().summary();
+    loaded.ledger.Add(
+        Findings(summary, source.writer(), source.dropped(), 0, loaded.ledger.names()));
+    const Status damage = summary.Check(source.reader().path());
+    if (!damage.ok()) loaded.problems.push_back(damage);
+  }
   return loaded;
+}
+
+Result<RunRecords> ReadRecords(const Run& run, std::vector<Status>* problems) {
+  RunRecords all;
+  for (const journal::JournalFile& file : run.journals) {
+    const auto writer = static_cast<WriterId>(all.writers.size());
+    auto reader = journal::JournalReader::Open(file.path, {.names = &all.names, .writer = writer});
+    if (!reader.ok()) {
+      problems->push_back(reader.status());
+      continue;
+    }
+    all.writers.push_back(journal::ToModelWriter(file.header));
+    all.liveness.push_back(reader->liveness());
+    HEADWAY_RETURN_IF_ERROR(ReadJournal(&*reader, writer, &all));
+    const Status damage = reader->summary().Check(file.path);
+    if (!damage.ok()) problems->push_back(damage);
+  }
+  if (all.writers.empty() && !problems->empty()) return problems->front();
+  return all;
 }
 
 }  // namespace headway::runs
