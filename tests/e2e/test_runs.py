@@ -35,6 +35,38 @@ def test_list(three: Headway) -> None:
     assert three("runs", "list", "--project", "other").stdout.startswith("no runs")
 
 
+def test_list_filters_and_orders(three: Headway) -> None:
+    def names(*arguments: str) -> list[str]:
+        return [run["run"] for run in three.json("runs", "list", *arguments)]
+
+    assert names("--filter", "goodput < 50% AND NOT state = running") == ["b"]
+    assert names("--filter", "name = a OR attempts = 2", "--order-by", "name desc") == [
+        "h", "b", "a",
+    ]  # fmt: skip
+    assert names("--filter", "state = completed", "--state", "running") == []
+    by_elapsed = names("--order-by", "elapsed desc, name")
+    elapsed = [three.json("goodput", run)["elapsed_ns"] for run in by_elapsed]
+    assert elapsed == sorted(elapsed, reverse=True)
+    assert names("--order-by", "elapsed desc, name", "--limit", "2") == by_elapsed[:2]
+    text = three("runs", "list", "--order-by", "name", "--limit", "1").stdout
+    assert "and 2 more" in text and " a " in text
+    assert three("runs", "list", "--filter", "attempts > 9").stdout.startswith("no such runs")
+    wrong = three("runs", "list", "--filter", "state = failed AND god > 1", code=2).stderr
+    assert "--filter: column 20: there is no field" in wrong
+    assert "--order-by: column 1" in three("runs", "list", "--order-by", "x", code=2).stderr
+
+
+def test_list_of_all_projects(three: Headway) -> None:
+    three("import", EXAMPLES / "A.jsonl", "--run", "a", "--project", "p")
+    assert len(three.json("runs", "list")) == 3
+    everything = three.json("runs", "list", "--all-projects", "--order-by", "project, name")
+    assert [(run["project"], run["run"]) for run in everything] == [
+        ("default", "a"), ("default", "b"), ("default", "h"), ("p", "a"),
+    ]  # fmt: skip
+    assert len(three.json("runs", "list", "--all-projects", "--filter", "project = p")) == 1
+    assert "project" in three("runs", "list", "--all-projects").stdout.splitlines()[0]
+
+
 @pytest.mark.parametrize(
     "command",
     [("runs", "list"), ("runs", "prune", "--older-than", "1d"), ("goodput", "b"),
