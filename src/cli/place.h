@@ -62,11 +62,6 @@ void DescribeTimes(Description* description, TimeOptions* times);
 /// other.
 Result<ledger::Query> MakeQuery(const TimeOptions& times, ledger::Ledger* ledger, WallNs now);
 
-/// "A..B": each a time as ParseTime reads it, or left out. `start` and `end` are the run's.
-Result<std::pair<std::int64_t, std::int64_t>> ParseWindow(const std::string& text,
-                                                          std::optional<std::int64_t> start,
-                                                          std::int64_t end);
-
 /// The report with its run's name and project.
 Report MakeReport(OpenRun* open, const ledger::Query& query);
 
