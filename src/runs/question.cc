@@ -50,7 +50,7 @@ Result<ledger::Query> MakeQuery(const Question& question, ledger::Ledger* ledger
   if (!from.ok()) return from.status();
   const auto to = TimeOf(question.to, start, question.window_name, whole.end.value_or(whole.as_of));
   if (!to.ok()) return to.status();
-  const bool both = question.from.value_or("") != "" && question.to.value_or("") != "";
+  const bool both = !question.from.value_or("").empty() && !question.to.value_or("").empty();
   if (both && *to < *from) {
     return Status(Code::kInvalidArgument, question.window_name + ": it ends before it begins: " +
                                               *question.from + ".." + *question.to);

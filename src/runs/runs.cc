@@ -205,6 +205,7 @@ Result<std::vector<Run>> List(const std::vector<std::string>& dirs, const std::s
     }
   }
   std::vector<Run> runs;
+  runs.reserve(by_uid.size());
   for (auto& [uid, run] : by_uid) runs.push_back(std::move(run));
   std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) {
     return std::pair(a.start, a.uid) > std::pair(b.start, b.uid);
