@@ -39,7 +39,8 @@ std::vector<std::int64_t> NumberAttempts(const RunRecords& run) {
   const bool told = pairs.size() == numbers.size() && pairs.size() == counts.size();
   if (!told || counts.contains(-1)) return attempts;
   for (std::size_t w = 0; w < attempts.size(); ++w) {
-    if (attempts[w] >= 0) attempts[w] = run.writers[w].attempt_index;
+    const bool keyed = !run.writers[w].attempt_key.empty();  // though it may have said nothing
+    if (attempts[w] >= 0 || keyed) attempts[w] = run.writers[w].attempt_index;
   }
   return attempts;
 }
