@@ -26,6 +26,21 @@ endif()
 if(EXISTS ${PROJECT_SOURCE_DIR}/include/headway)
   install(DIRECTORY include/headway DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 endif()
+# The ledger's interface is its own headers: <headway/ledger/ledger.h> and what that includes. They
+# name each other from below src/, installed ones from below headway/.
+if(TARGET headway_ledger)
+  install(CODE "
+    set(target \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/headway\")
+    foreach(header IN ITEMS base/status.h model/category.h model/name_table.h model/record.h
+            model/report.h model/run_records.h ledger/ledger.h)
+      message(STATUS \"Installing: \${target}/\${header}\")
+      file(READ \"${PROJECT_SOURCE_DIR}/src/\${header}\" text)
+      string(REGEX REPLACE \"#include \\\"(base|model|ledger)/\"
+             \"#include \\\"headway/\\\\1/\" text \"\${text}\")
+      file(WRITE \"\${target}/\${header}\" \"\${text}\")
+      list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"\${target}/\${header}\")
+    endforeach()" COMPONENT development)
+endif()
 set(exported)
 if(TARGET headway_recorder_shared)
   list(APPEND exported headway_recorder_shared)

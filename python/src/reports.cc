@@ -1,6 +1,5 @@
 #include "reports.h"
 
-#include <algorithm>
 #include <exception>
 #include <new>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "ledger/ledger.h"
 #include "model/category.h"
 #include "model/report.h"
+#include "runs/question.h"
 #include "runs/runs.h"
 
 namespace headway::python {
@@ -39,7 +39,7 @@ struct Question {
   std::vector<std::string> dirs;
   std::string project;
   std::string run;
-  std::optional<std::string> as_of, from, to;
+  runs::Question times;
 };
 
 // The tuple's dirs, project and, if `whole`, the rest. False with an exception set.
@@ -64,9 +64,9 @@ bool Parse(PyObject* arguments, bool whole, Question* question) {
   }
   question->project = project;
   question->run = run;
-  if (as_of != nullptr) question->as_of = as_of;
-  if (from != nullptr) question->from = from;
-  if (to != nullptr) question->to = to;
+  if (as_of != nullptr) question->times.as_of = as_of;
+  if (from != nullptr) question->times.from = from;
+  if (to != nullptr) question->times.to = to;
   return true;
 }
 
@@ -78,40 +78,6 @@ struct Answer {
   std::vector<Status> problems;
 };
 
-// As the command line understands the same words.
-Result<ledger::Query> MakeQuery(const Question& question, ledger::Ledger* ledger) {
-  ledger::Query query;
-  query.now = SystemClock::WallNow().ns;
-  if (!question.as_of && !question.from && !question.to) return query;
-  const std::optional<std::int64_t> start = ledger->MakeReport(query).start;
-  std::optional<WallNs> origin;
-  if (start) origin = WallNs{*start};
-  if (question.as_of) {
-    const Result<WallNs> time = ParseTime(*question.as_of, origin);
-    if (!time.ok()) return time.status();
-    query.as_of = time->ns;
-  }
-  if (!question.from && !question.to) return query;
-  const Report whole = ledger->MakeReport(query);
-  std::int64_t from = start.value_or(0);
-  std::int64_t to = whole.end.value_or(whole.as_of);
-  if (question.from) {
-    const Result<WallNs> time = ParseTime(*question.from, origin);
-    if (!time.ok()) return time.status();
-    from = time->ns;
-  }
-  if (question.to) {
-    const Result<WallNs> time = ParseTime(*question.to, origin);
-    if (!time.ok()) return time.status();
-    to = time->ns;
-  }
-  if (question.from && question.to && to < from) {
-    return Status(Code::kInvalidArgument, "the window ends before it begins");
-  }
-  query.window = {from, std::max(from, to)};
-  return query;
-}
-
 Result<Answer> AskRun(const Question& question, What what) {
   Answer answer;
   Result<runs::Run> run =
@@ -120,7 +86,8 @@ Result<Answer> AskRun(const Question& question, What what) {
   Result<runs::Loaded> loaded = runs::Load(*run);
   if (!loaded.ok()) return loaded.status();
   answer.problems.insert(answer.problems.end(), loaded->problems.begin(), loaded->problems.end());
-  const Result<ledger::Query> query = MakeQuery(question, &loaded->ledger);
+  const Result<ledger::Query> query =
+      runs::MakeQuery(question.times, &loaded->ledger, SystemClock::WallNow());
   if (!query.ok()) return query.status();
   switch (what) {
     case What::kTimeline: answer.json = ToJson(loaded->ledger.Timeline(*query)); break;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "cli/palette.h"
+#include "cli/shares.h"
 #include "cli/text.h"
 
 namespace headway::cli {
@@ -49,14 +50,14 @@ constexpr std::array kRules = {
 
 class Adviser {
  public:
-  explicit Adviser(const Report& report) : report_(report) {}
+  explicit Adviser(const Report& report) : report_(report), shares_(report.categories) {}
 
   std::vector<Advice> Collect() {
     if (report_.elapsed_ns <= 0) return {};
     for (const Rule& rule : kRules) {
       const std::int64_t ns = report_.Ns(rule.category);
       if (!Matters(ns, kAdvice.*rule.share)) continue;
-      Add(rule.code, ns, Amount(CategoryName(rule.category), ns) + rule.text);
+      Add(rule.code, ns, Amount(rule.category, ns) + rule.text);
     }
     Wasted();
     Saving();
@@ -77,8 +78,11 @@ class Adviser {
   bool Matters(std::int64_t ns, double share) const {
     return ns >= kAdvice.least_ns && Share(ns) >= share;
   }
-  std::string Amount(std::string_view what, std::int64_t ns) const {
-    return std::string(what) + " took " + ShowDuration(ns) + " (" + ShowPercent(Share(ns)) + "): ";
+  std::string Amount(Category category, std::int64_t ns) const {
+    return Amount(CategoryName(category), ns, shares_.Of(category));
+  }
+  static std::string Amount(std::string_view what, std::int64_t ns, const std::string& share) {
+    return std::string(what) + " took " + ShowDuration(ns) + " (" + share + "): ";
   }
   void Add(std::string code, std::int64_t ns, std::string text) {
     advice_.push_back({std::move(code), std::move(text) + ".", ns});
@@ -88,8 +92,7 @@ class Adviser {
     const std::int64_t ns = report_.Ns(Category::kWastedProgress);
     if (!Matters(ns, kAdvice.wasted)) return;
     const Checkpointing& saves = report_.checkpointing;
-    std::string text =
-        Amount(CategoryName(Category::kWastedProgress), ns) + "steps were done and lost again. ";
+    std::string text = Amount(Category::kWastedProgress, ns) + "steps were done and lost again. ";
     if (saves.saves == 0) {
       Add("checkpoint", ns,
           text +
@@ -110,7 +113,7 @@ class Adviser {
     const std::int64_t ns = report_.Ns(Category::kCheckpointSave);
     if (!Matters(ns, kAdvice.save)) return;
     const Checkpointing& saves = report_.checkpointing;
-    std::string text = Amount(CategoryName(Category::kCheckpointSave), ns) +
+    std::string text = Amount(Category::kCheckpointSave, ns) +
                        "training stood still while checkpoints were written. ";
     if (saves.advised_interval_ns && saves.interval_ns &&
         static_cast<double>(*saves.interval_ns) * kAdvice.interval_factor <
@@ -124,10 +127,11 @@ class Adviser {
   }
 
   void Custom() {
-    for (const CategoryTime& time : report_.categories) {
+    for (std::size_t i = 0; i < report_.categories.size(); ++i) {
+      const CategoryTime& time = report_.categories[i];
       if (time.category != Category::kCustom || !Matters(time.ns, kAdvice.custom)) continue;
       Add("custom", time.ns,
-          Amount(CategoryLabel(time.category, time.name), time.ns) +
+          Amount(CategoryLabel(time.category, time.name), time.ns, shares_.Of(i)) +
               "do it less often, on less data, or on other machines");
     }
   }
@@ -167,6 +171,7 @@ class Adviser {
   }
 
   const Report& report_;
+  const Shares shares_;
   std::vector<Advice> advice_;
 };
 

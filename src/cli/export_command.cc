@@ -5,7 +5,6 @@
 #include "cli/text.h"
 #include "formats/csv/writer.h"
 #include "formats/jsonl/writer.h"
-#include "journal/reader.h"
 
 namespace headway::cli {
 namespace {
@@ -13,35 +12,6 @@ namespace {
 constexpr std::size_t kFlushBytes = std::size_t{1} << 20;
 
 using csv::ColumnType;
-
-// All records of a run as they stand in its journals.
-Result<RunRecords> ReadRecords(const runs::Run& run, std::vector<Status>* problems) {
-  RunRecords all;
-  for (const journal::JournalFile& file : run.journals) {
-    journal::ReaderOptions options;
-    options.names = &all.names;
-    options.writer = static_cast<WriterId>(all.writers.size());
-    Result<journal::JournalReader> reader = journal::JournalReader::Open(file.path, options);
-    if (!reader.ok()) {
-      problems->push_back(reader.status());
-      continue;
-    }
-    all.writers.push_back(journal::ToModelWriter(file.header));
-    all.liveness.push_back(reader->liveness());
-    std::vector<Record> batch(1024);
-    while (true) {
-      const Result<std::size_t> got = reader->Next(batch);
-      if (!got.ok()) return got.status();
-      if (*got == 0) break;
-      all.records.insert(all.records.end(), batch.begin(),
-                         batch.begin() + static_cast<std::ptrdiff_t>(*got));
-    }
-    if (const Status damage = reader->summary().Check(file.path); !damage.ok()) {
-      problems->push_back(damage);
-    }
-  }
-  return all;
-}
 
 class CsvTable {
  public:
@@ -178,7 +148,7 @@ class ExportCommand final : public Command {
     const Result<runs::Run> run = FindRun(&place_, run_);
     if (!run.ok()) return run.status();
     std::vector<Status> problems;
-    const Result<RunRecords> records = ReadRecords(*run, &problems);
+    const Result<RunRecords> records = runs::ReadRecords(*run, &problems);
     TellProblems(problems);
     if (!records.ok()) return records.status();
     Result<ExportFile> file = ExportFile::Open(out_, context.out);

@@ -31,6 +31,14 @@ Result<journal::Header> HeaderOf(const std::string& data, const std::string& nam
   return journal::DecodeHeader(reinterpret_cast<const std::byte*>(data.data()), data.size(), name);
 }
 
+RunUid RenamedUid(const RunUid& run, const journal::Header& header) {
+  std::string text = "headway-renamed-1\n" + ToHex(run);
+  for (const std::string& part : {header.project, header.run}) {
+    text += "\n" + std::to_string(part.size()) + ":" + part;
+  }
+  return DeriveUid<RunUid>(text);
+}
+
 // The same journal under other names. What changes while it is written stays as it is.
 void Rename(const journal::Header& header, std::string* data) {
   const std::array<std::byte, journal::kHeaderBytes> bytes = journal::EncodeHeader(header);
@@ -79,7 +87,12 @@ Result<ImportedRun> CopyJournal(Input* input, const JournalTarget& target,
   if (target.run) header->run = *target.run;
   HEADWAY_RETURN_IF_ERROR(CheckName("the run's name", header->run));
   HEADWAY_RETURN_IF_ERROR(CheckName("the project", header->project));
-  if (header->run != before.run || header->project != before.project) Rename(*header, &head);
+  if (header->run != before.run || header->project != before.project) {
+    // Another name makes another run of it, the same one for all journals of that run: the run that
+    // it was taken from, which may be here too, stays as it is.
+    header->run_uid = RenamedUid(before.run_uid, *header);
+    Rename(*header, &head);
+  }
 
   const Result<Staging> staging = Staging::Make(target.dir);
   if (!staging.ok()) return staging.status();

@@ -17,8 +17,9 @@ struct JournalTarget {
   bool strict = false;  ///< damage to its records is an error, and nothing is copied
 };
 
-/// Copies a journal below `target.dir`, under the name that it or `target` says. A journal that is
-/// there already is left alone unless the new copy holds more. Damage to its records is appended to
+/// Copies a journal below `target.dir`, under the name that it or `target` says; under another name
+/// or project than its own it becomes part of a run of its own. A journal that is there already is
+/// left alone unless the new copy holds more. Damage to its records is appended to
 /// `*problems`; DataLoss when it is no journal at all.
 Result<ImportedRun> CopyJournal(Input* input, const JournalTarget& target,
                                 std::vector<Status>* problems);

@@ -5,11 +5,11 @@
 #include <cerrno>
 
 #include "base/limits.h"
-#include "base/time_format.h"
 #include "base/utf8.h"
 #include "cli/progress.h"
 #include "cli/text.h"
 #include "recorder/environment.h"
+#include "runs/question.h"
 
 namespace headway::cli {
 namespace {
@@ -73,13 +73,22 @@ void TellProblems(const std::vector<Status>& problems) {
   }
 }
 
-Result<runs::Run> FindRun(Place* place, const std::string& label) {
+Status ResolveToRead(Place* place) {
   const bool asked = !place->dirs.empty();
   HEADWAY_RETURN_IF_ERROR(Resolve(place));
   for (const std::string& dir : place->dirs) {
     struct stat info;
-    if (asked && ::stat(dir.c_str(), &info) != 0) return ErrnoStatus(errno, "open", dir);
+    if (::stat(dir.c_str(), &info) != 0) {
+      if (asked || errno != ENOENT) return ErrnoStatus(errno, "open data directory", dir);
+    } else if (!S_ISDIR(info.st_mode)) {
+      return {Code::kInvalidArgument, "the data directory " + dir + " is a file"};
+    }
   }
+  return OkStatus();
+}
+
+Result<runs::Run> FindRun(Place* place, const std::string& label) {
+  HEADWAY_RETURN_IF_ERROR(ResolveToRead(place));
   std::vector<Status> problems;
   Result<runs::Run> run = runs::Find(place->dirs, place->project, label, &problems);
   TellProblems(problems);
@@ -108,65 +117,25 @@ void DescribeTimes(Description* description, TimeOptions* times) {
   description->Option("--as-of", "T", &times->as_of, "what was known at that time");
 }
 
-Result<std::pair<std::int64_t, std::int64_t>> ParseWindow(const std::string& text,
-                                                          std::optional<std::int64_t> start,
-                                                          std::int64_t end) {
-  const std::size_t dots = text.find("..");
-  if (dots == std::string::npos) {
-    return Status(Code::kInvalidArgument,
-                  "--window takes A..B, e.g. +1h..+2h or "
-                  "2026-01-01T00:00:00Z..2026-01-02T00:00:00Z, not \"" +
-                      text + "\"");
-  }
-  std::optional<WallNs> origin;
-  if (start) origin = WallNs{*start};
-  std::int64_t from = start.value_or(0);
-  std::int64_t to = end;
-  if (dots > 0) {
-    const Result<WallNs> time = ParseTime(text.substr(0, dots), origin);
-    if (!time.ok()) return Status(time.status().code(), "--window: " + time.status().message());
-    from = time->ns;
-  }
-  if (dots + 2 < text.size()) {
-    const Result<WallNs> time = ParseTime(text.substr(dots + 2), origin);
-    if (!time.ok()) return Status(time.status().code(), "--window: " + time.status().message());
-    to = time->ns;
-  }
-  const bool both = dots > 0 && dots + 2 < text.size();
-  if (both && to < from) {
-    return Status(Code::kInvalidArgument, "--window: it ends before it begins: " + text);
-  }
-  return std::pair(from, std::max(from, to));
-}
-
 Result<ledger::Query> MakeQuery(const TimeOptions& times, ledger::Ledger* ledger, WallNs now) {
-  ledger::Query query;
-  query.now = now.ns;
-  if (!times.window.empty() && times.last) {
-    return Status(Code::kInvalidArgument, "--window and --last exclude each other");
+  runs::Question question;
+  question.as_of_name = "--as-of";
+  question.window_name = "--window";
+  question.last_name = "--last";
+  if (!times.as_of.empty()) question.as_of = times.as_of;
+  question.last_ns = times.last;
+  if (!times.window.empty()) {
+    const std::size_t dots = times.window.find("..");
+    if (dots == std::string::npos) {
+      return Status(Code::kInvalidArgument,
+                    "--window takes A..B, e.g. +1h..+2h or "
+                    "2026-01-01T00:00:00Z..2026-01-02T00:00:00Z, not \"" +
+                        times.window + "\"");
+    }
+    question.from = times.window.substr(0, dots);
+    question.to = times.window.substr(dots + 2);
   }
-  if (times.window.empty() && !times.last && times.as_of.empty()) return query;
-  std::optional<std::int64_t> start = ledger->MakeReport(query).start;
-  if (!times.as_of.empty()) {
-    std::optional<WallNs> origin;
-    if (start) origin = WallNs{*start};
-    const Result<WallNs> time = ParseTime(times.as_of, origin);
-    if (!time.ok()) return Status(time.status().code(), "--as-of: " + time.status().message());
-    query.as_of = time->ns;
-  }
-  if (times.window.empty() && !times.last) return query;
-  const Report whole = ledger->MakeReport(query);
-  const std::int64_t end = whole.end.value_or(whole.as_of);
-  if (times.last) {
-    std::int64_t from = 0;
-    if (__builtin_sub_overflow(whole.as_of, *times.last, &from)) from = INT64_MIN;
-    query.window = {from, whole.as_of};
-    return query;
-  }
-  const auto window = ParseWindow(times.window, start, end);
-  if (!window.ok()) return window.status();
-  query.window = *window;
-  return query;
+  return runs::MakeQuery(question, ledger, now);
 }
 
 Report MakeReport(OpenRun* open, const ledger::Query& query) {

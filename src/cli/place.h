@@ -27,6 +27,9 @@ void DescribeRun(Description* description, std::string* run);
 /// Fills in what was not said: HEADWAY_DIR, else ~/.headway; HEADWAY_PROJECT, else "default".
 /// InvalidArgument for a name that can be none; FailedPrecondition without any directory.
 Status Resolve(Place* place);
+/// The same for what only reads. NotFound when a --dir does not exist; the directory that nobody
+/// named may not be there yet: then there are no runs. InvalidArgument for one that is a file.
+Status ResolveToRead(Place* place);
 
 /// InvalidArgument unless `name` can name a run, a project and the like.
 Status CheckName(std::string_view what, std::string_view name);
@@ -58,11 +61,6 @@ void DescribeTimes(Description* description, TimeOptions* times);
 /// What the options ask of `ledger` now. InvalidArgument when they can't be read or exclude each
 /// other.
 Result<ledger::Query> MakeQuery(const TimeOptions& times, ledger::Ledger* ledger, WallNs now);
-
-/// "A..B": each a time as ParseTime reads it, or left out. `start` and `end` are the run's.
-Result<std::pair<std::int64_t, std::int64_t>> ParseWindow(const std::string& text,
-                                                          std::optional<std::int64_t> start,
-                                                          std::int64_t end);
 
 /// The report with its run's name and project.
 Report MakeReport(OpenRun* open, const ledger::Query& query);

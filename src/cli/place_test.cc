@@ -8,40 +8,6 @@ namespace {
 constexpr std::int64_t kSecond = 1'000'000'000;
 using Window = std::pair<std::int64_t, std::int64_t>;
 
-TEST(ParseWindow, TakesEveryFormOfTime) {
-  const std::int64_t start = 1'000 * kSecond;
-  const std::int64_t end = 9'000 * kSecond;
-  const struct {
-    const char* text;
-    Window window;
-  } cases[] = {
-      {"+1m..+2m", {1'060 * kSecond, 1'120 * kSecond}},
-      {"..+2m", {start, 1'120 * kSecond}},
-      {"+1m..", {1'060 * kSecond, end}},
-      {"..", {start, end}},
-      {"@5..@7", {5, 7}},
-      {"@5..@5", {5, 5}},
-      {"1970-01-01T00:20:00Z..+1h", {1'200 * kSecond, 4'600 * kSecond}},
-      {"1970-01-01T00:20:00.5Z..1970-01-01T00:20:01.25Z",
-       {1'200 * kSecond + kSecond / 2, 1'201 * kSecond + kSecond / 4}},
-      {"+1.5h..+2.5h", {6'400 * kSecond, 10'000 * kSecond}},
-  };
-  for (const auto& c : cases) {
-    const Result<Window> window = ParseWindow(c.text, start, end);
-    ASSERT_TRUE(window.ok()) << c.text << ": " << window.status().ToString();
-    EXPECT_EQ(*window, c.window) << c.text;
-  }
-}
-
-TEST(ParseWindow, SaysWhatIsWrong) {
-  for (const char* text : {"", "+1m", "+1m-+2m", "x..y", "+1m..tomorrow", "+2m..+1m", "..-"}) {
-    const Result<Window> window = ParseWindow(text, 0, 10);
-    EXPECT_EQ(window.status().code(), Code::kInvalidArgument) << text;
-    EXPECT_NE(window.status().message().find("--window"), std::string::npos) << text;
-  }
-  EXPECT_FALSE(ParseWindow("+1m..", std::nullopt, 10).ok());  // a run without a start
-}
-
 TEST(CheckName, RefusesWhatCanBeNoName) {
   EXPECT_TRUE(CheckName("the run", "../x").ok());
   EXPECT_TRUE(CheckName("the run", "a/b ä").ok());
@@ -90,6 +56,51 @@ TEST(MakeQuery, LooksBackFromTheEnd) {
   query = MakeQuery(times, &ledger, WallNs{500 * kSecond});
   ASSERT_TRUE(query.ok());
   EXPECT_EQ(query->window, Window(102 * kSecond, 110 * kSecond));
+}
+
+TEST(MakeQuery, TakesEveryFormOfTime) {
+  ledger::Ledger ledger = TenSeconds();
+  const std::int64_t start = 100 * kSecond;
+  const struct {
+    const char* text;
+    Window window;
+  } cases[] = {
+      {"+1s..+2s", {start + kSecond, start + 2 * kSecond}},
+      {"..+2s", {start, start + 2 * kSecond}},
+      {"+1s..", {start + kSecond, start + 10 * kSecond}},
+      {"+1m..", {start + 60 * kSecond, start + 60 * kSecond}},
+      {"..", {start, start + 10 * kSecond}},
+      {"@5..@7", {5, 7}},
+      {"@5..@5", {5, 5}},
+      {"1970-01-01T00:01:42Z..+1h", {102 * kSecond, 3'700 * kSecond}},
+      {"1970-01-01T00:01:42.5Z..1970-01-01T00:01:43.25Z",
+       {102 * kSecond + kSecond / 2, 103 * kSecond + kSecond / 4}},
+      {"+1.5s..+2.5s", {start + 3 * kSecond / 2, start + 5 * kSecond / 2}},
+  };
+  for (const auto& c : cases) {
+    TimeOptions times;
+    times.window = c.text;
+    const Result<ledger::Query> query = MakeQuery(times, &ledger, WallNs{0});
+    ASSERT_TRUE(query.ok()) << c.text << ": " << query.status().ToString();
+    EXPECT_EQ(query->window, c.window) << c.text;
+  }
+}
+
+TEST(MakeQuery, SaysWhatIsWrong) {
+  ledger::Ledger ledger = TenSeconds();
+  TimeOptions times;
+  for (const char* text : {"+1m", "+1m-+2m", "x..y", "+1m..tomorrow", "+2m..+1m", "..-"}) {
+    times.window = text;
+    const Status status = MakeQuery(times, &ledger, WallNs{0}).status();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument) << text;
+    EXPECT_NE(status.message().find("--window"), std::string::npos) << text;
+  }
+  times.window = "+1m..";
+  ledger::Ledger empty;  // without a start
+  EXPECT_FALSE(MakeQuery(times, &empty, WallNs{0}).ok());
+  times.window.clear();
+  times.as_of = "soon";
+  EXPECT_TRUE(MakeQuery(times, &ledger, WallNs{0}).status().message().starts_with("--as-of: "));
 }
 
 TEST(MakeQuery, AsksNothingByDefault) {

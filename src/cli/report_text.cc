@@ -8,6 +8,7 @@
 #include "cli/advice.h"
 #include "cli/bar.h"
 #include "cli/palette.h"
+#include "cli/shares.h"
 #include "cli/table.h"
 #include "cli/text.h"
 
@@ -26,6 +27,7 @@ class Renderer {
       : report_(report),
         terminal_(terminal),
         question_(question),
+        shares_(report.categories),
         width_(static_cast<std::size_t>(std::min(terminal.width, 120))) {}
 
   std::string Render() {
@@ -42,11 +44,6 @@ class Renderer {
   }
 
  private:
-  double Share(std::int64_t ns) const {
-    if (report_.elapsed_ns <= 0) return 0;
-    return static_cast<double>(ns) / static_cast<double>(report_.elapsed_ns);
-  }
-
   void Line(std::string_view text, std::size_t indent = 2) {
     out_ += Wrap(text, width_, indent) + "\n";
   }
@@ -62,7 +59,7 @@ class Renderer {
     std::string run = PrintableLine(report_.run);
     if (report_.project != "default") run += " (project " + PrintableLine(report_.project) + ")";
     const std::string goodput =
-        report_.goodput ? ShowPercent(*report_.goodput) + " goodput" : "no goodput yet";
+        report_.goodput ? shares_.Of(Category::kProductive) + " goodput" : "no goodput yet";
     out_ += Paint(Tone::kStrong, goodput, terminal_) + "  " +
             Paint(ToneOf(report_.state), RunStateName(report_.state), terminal_) + "  " +
             Shorten(run, width_ > 50 ? width_ - 30 : 20) + "\n";
@@ -79,12 +76,16 @@ class Renderer {
     }
     Line(when);
     if (report_.down_since) {
-      Line("down since " + ShowTime(*report_.down_since) + " UTC: " +
-           ShowDuration(report_.as_of - *report_.down_since) + " before this report's time");
+      std::string down = "down since " + ShowTime(*report_.down_since) + " UTC";
+      if (const std::int64_t ns = report_.as_of - *report_.down_since; ns > 0) {
+        down += ", for " + ShowDuration(ns);
+      }
+      Line(down);
     }
     if (const CategoryTime* costliest = CostliestOf(report_)) {
       Line("most was lost to " + CategoryLabel(costliest->category, costliest->name) + ": " +
-           ShowDuration(costliest->ns) + " (" + ShowPercent(Share(costliest->ns)) + "), " +
+           ShowDuration(costliest->ns) + " (" +
+           shares_.Of(static_cast<std::size_t>(costliest - report_.categories.data())) + "), " +
            std::string(CategoryHelp(costliest->category)));
     }
     if (report_.goodput_if_loading_blocked) {
@@ -94,12 +95,10 @@ class Renderer {
   }
 
   void Bars() {
-    std::vector<std::int64_t> parts;
     std::size_t label_width = 5;
     std::size_t time_width = DisplayWidth(ShowDuration(report_.elapsed_ns));
     std::int64_t largest = 0;
     for (const CategoryTime& time : report_.categories) {
-      parts.push_back(std::max<std::int64_t>(0, time.ns));
       largest = std::max(largest, time.ns);
       const std::string label = CategoryLabel(time.category, time.name);
       label_width = std::max(label_width, std::min(kLabelMax, DisplayWidth(label)));
@@ -120,8 +119,7 @@ class Renderer {
       out_ += PadLeft(percent, kPercentWidth) + "  " + PadLeft(time, time_width) + "\n";
     };
     out_ += "\n";
-    const std::vector<std::string> percents = ShowPercents(parts);
-    for (std::size_t i = 0; i < parts.size(); ++i) {
+    for (std::size_t i = 0; i < report_.categories.size(); ++i) {
       const CategoryTime& time = report_.categories[i];
       // Relative to the largest, so that small parts can be compared too.
       const double share =
@@ -129,7 +127,7 @@ class Renderer {
       row(CategoryLabel(time.category, time.name),
           time.category == Category::kWastedProgress ? MarkedBar(share, bar_width, "╳")
                                                      : Bar(share, bar_width),
-          percents[i], ShowDuration(time.ns), time.category);
+          shares_.Of(i), ShowDuration(time.ns), time.category);
     }
     row("total", "", report_.elapsed_ns > 0 ? "100.00 %" : "0.00 %",
         ShowDuration(report_.elapsed_ns), Category::kOther);
@@ -227,7 +225,9 @@ class Renderer {
       Fact("Loading", ShowDuration(report_.data_loading_overlapped_ns) +
                           " overlapped with steps and cost nothing by the host's clock");
     }
-    if (report_.unsaved_ns) {
+    const bool goes_on =
+        report_.state == RunState::kRunning || report_.state == RunState::kRestarting;
+    if (report_.unsaved_ns && goes_on) {
       Fact("Unsaved",
            ShowDuration(*report_.unsaved_ns) + " of productive time would be lost by a crash now");
     }
@@ -271,6 +271,7 @@ class Renderer {
   const Report& report_;
   const Terminal& terminal_;
   const ReportQuestion& question_;
+  const Shares shares_;
   std::size_t width_;
   std::string out_;
 };

@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "cli/shares.h"
 #include "cli/text.h"
 
 namespace headway::cli {
@@ -85,6 +86,50 @@ TEST(RenderReport, EveryCategoryHasARowAndTheyAddUp) {
   EXPECT_TRUE(total);
   EXPECT_EQ(rows, kCategoryCount);
   EXPECT_EQ(sum, 100'00) << text;
+}
+
+// Three thirds do not add up to 100.00 % unless one of them is rounded up.
+TEST(RenderReport, SaysOneShareOnceAndForAll) {
+  Report report = BusyReport();
+  report.elapsed_ns = 300 * kSecond;
+  report.goodput = 1.0 / 3;
+  report.categories = {{Category::kInfrastructureRecovery, "", 100 * kSecond},
+                       {Category::kProductive, "rollout", 60 * kSecond},
+                       {Category::kProductive, "", 40 * kSecond},
+                       {Category::kWastedProgress, "", 100 * kSecond}};
+  Terminal terminal;
+  terminal.width = 200;
+  const std::string text = RenderReport(report, terminal);
+  EXPECT_TRUE(text.starts_with("33.33 % goodput")) << text;
+  EXPECT_NE(text.find("infrastructure_recovery: 0:01:40 (33.34 %)"), std::string::npos) << text;
+  EXPECT_NE(text.find("  33.34 %   0:01:40"), std::string::npos) << text;
+  EXPECT_NE(text.find("infrastructure_recovery took 0:01:40 (33.34 %)"), std::string::npos) << text;
+  EXPECT_EQ(ShowGoodput(report), "33.33 %");
+}
+
+TEST(RenderReport, OnlyARunThatGoesOnCanLoseMore) {
+  Report report = BusyReport();
+  report.unsaved_ns = 5 * kSecond;
+  for (const auto& [state, told] :
+       {std::pair(RunState::kRunning, true), std::pair(RunState::kRestarting, true),
+        std::pair(RunState::kCompleted, false), std::pair(RunState::kFailed, false),
+        std::pair(RunState::kInterrupted, false)}) {
+    report.state = state;
+    const bool found = RenderReport(report, Terminal()).find("Unsaved") != std::string::npos;
+    EXPECT_EQ(found, told) << RunStateName(state);
+  }
+}
+
+TEST(RenderReport, SaysHowLongARunIsDownOnlyIfThatIsKnown) {
+  Report report = BusyReport();
+  report.down_since = report.as_of;
+  EXPECT_NE(RenderReport(report, Terminal()).find("down since 1970-01-02 03:46:40 UTC\n"),
+            std::string::npos);
+  report.as_of += 90 * kSecond;
+  EXPECT_NE(RenderReport(report, Terminal())
+                .find("down since 1970-01-02 03:46:40 UTC, for "
+                      "0:01:30\n"),
+            std::string::npos);
 }
 
 TEST(RenderReport, ColoursOnlyWhereTheyAreWanted) {

@@ -1,6 +1,7 @@
 #include "cli/commands.h"
 #include "cli/place.h"
 #include "cli/supervisor.h"
+#include "cli/text.h"
 
 namespace headway::cli {
 namespace {
@@ -35,6 +36,7 @@ class RunCommand final : public Command {
                           "how often the disk is asked to keep the journals; 0s: never (1s)");
     description->Duration("--settle", &settle_,
                           "how long the last sync and the last copy may hold up the end (10s)");
+    description->Flag("-q,--quiet", &quiet_, "do not say at the end where the report is");
     description->Option("--dir", "DIR", &dir_, "data directory (HEADWAY_DIR, else ~/.headway)")
         .completion = Completion::kDirectory;
     description->Option("--project", "P", &project_, "project (HEADWAY_PROJECT, else default)");
@@ -65,14 +67,23 @@ class RunCommand final : public Command {
     options.sync_ns = sync_.value_or(options.sync_ns);
     options.settle_ns = settle_.value_or(options.settle_ns);
     options.keep_stderr = !no_stderr_tail_;
+    if (!quiet_ && run->rank <= 0) options.last_words = WhereTheReportIs(*run);
     HEADWAY_RETURN_IF_ERROR(context.out->Flush());
     return Supervise(options, *masker);
   }
 
  private:
+  std::string WhereTheReportIs(const SupervisedRun& run) const {
+    std::string command = "headway goodput " + ShellWord(run.run);
+    if (!project_.empty()) command += " --project " + ShellWord(project_);
+    if (!dir_.empty()) command += " --dir " + ShellWord(run.dir);
+    return "recorded as run " + PrintableLine(run.run) + "; its report: " + command;
+  }
+
   std::string run_;
   std::optional<std::int64_t> restarts_;
   bool no_stderr_tail_ = false;
+  bool quiet_ = false;
   std::vector<std::string> masks_;
   std::optional<std::int64_t> grace_;
   std::optional<std::int64_t> backoff_;

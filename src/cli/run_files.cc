@@ -47,17 +47,17 @@ bool Lives(const journal::JournalFile& file) {
   return reader.ok() && reader->liveness() == Liveness::kAlive;
 }
 
-}  // namespace
-
-std::uint64_t DiskBytes(const runs::Run& run) {
-  std::uint64_t bytes = 0;
-  for (const journal::JournalFile& file : run.journals) {
+void LookAtFiles(RunFacts* facts) {
+  for (const journal::JournalFile& file : facts->run.journals) {
     struct stat info;
     if (::lstat(file.path.c_str(), &info) != 0) continue;
-    bytes += static_cast<std::uint64_t>(info.st_blocks) * 512;
+    facts->bytes += static_cast<std::uint64_t>(info.st_blocks) * 512;
+    facts->written =
+        std::max(facts->written, info.st_mtim.tv_sec * kNanosPerSecond + info.st_mtim.tv_nsec);
   }
-  return bytes;
 }
+
+}  // namespace
 
 Result<RunFacts> LearnFacts(const runs::Run& run, WallNs now) {
   Result<runs::Loaded> loaded = runs::Load(run);
@@ -74,7 +74,7 @@ Result<RunFacts> LearnFacts(const runs::Run& run, WallNs now) {
       std::all_of(run.journals.begin(), run.journals.end(), [](const journal::JournalFile& file) {
         return file.header.origin == journal::Origin::kImport;
       });
-  facts.bytes = DiskBytes(run);
+  LookAtFiles(&facts);
   return facts;
 }
 
@@ -84,13 +84,18 @@ std::string WhyKept(const RunFacts& facts) {
          " is alive: a process of it is running; stop it first";
 }
 
-bool Prunable(const RunFacts& facts, std::int64_t cutoff) {
+std::int64_t LastChange(const RunFacts& facts) {
+  if (facts.imported) return facts.written;
+  return std::max(facts.written, facts.report.end.value_or(facts.run.start));
+}
+
+bool Prunable(const RunFacts& facts, WallNs now, std::int64_t age_ns) {
   if (facts.live) return false;
   const RunState state = facts.report.state;
   const bool ended = state == RunState::kCompleted || state == RunState::kFailed ||
                      state == RunState::kInterrupted;
-  if (!ended && !facts.imported) return false;  // it may live on a machine we can't see
-  return facts.report.end.value_or(facts.run.start) < cutoff;
+  if (!ended && !facts.imported) age_ns = std::max(age_ns, kSilenceNs);
+  return now.ns - LastChange(facts) > age_ns;
 }
 
 Status RemoveRun(const runs::Run& run) {

@@ -12,25 +12,32 @@
 
 namespace headway::cli {
 
-/// Bytes that the journals take on disk.
-std::uint64_t DiskBytes(const runs::Run& run);
-
 /// What a run is, for lists and for decisions about it.
 struct RunFacts {
   runs::Run run;
   Report report;
-  bool live = false;      ///< a process of it, or its supervisor, is alive
-  bool imported = false;  ///< all of it was imported: no process can belong to it
-  std::uint64_t bytes = 0;
+  bool live = false;         ///< a process of it, or its supervisor, is alive
+  bool imported = false;     ///< all of it was imported: no process can belong to it
+  std::uint64_t bytes = 0;   ///< that its journals take on disk
+  std::int64_t written = 0;  ///< wall time at which one of their files was last written to
 };
 Result<RunFacts> LearnFacts(const runs::Run& run, WallNs now);
 
 /// "live", or why the run may not be deleted; empty when it may.
 std::string WhyKept(const RunFacts& facts);
 
-/// Whether pruning everything older than `cutoff` takes the run: it has ended (or was imported), no
-/// process is alive, and its last sign of life lies before `cutoff`.
-bool Prunable(const RunFacts& facts, std::int64_t cutoff);
+/// How long a run may be silent before it counts as ended where nobody can see whether its
+/// processes live: they may be on another machine.
+inline constexpr std::int64_t kSilenceNs = 24 * 3600 * kNanosPerSecond;
+
+/// Where a run's age counts from: its last record or the time at which its files came here,
+/// whichever is later. Of imported data only the latter: they may tell of any time.
+std::int64_t LastChange(const RunFacts& facts);
+
+/// Whether pruning what is older than `age_ns` takes the run at `now`: no process of it is alive,
+/// its last change is older than that, and it has ended, was imported, or has been silent for
+/// `kSilenceNs`.
+bool Prunable(const RunFacts& facts, WallNs now, std::int64_t age_ns);
 
 /// Deletes the journals of the run, and its directory once that is empty. Follows no symbolic link.
 /// Other runs of the same name stay. Takes the lock under which new journals are made.

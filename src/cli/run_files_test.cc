@@ -5,43 +5,67 @@
 namespace headway::cli {
 namespace {
 
-RunFacts EndedAt(std::int64_t end, RunState state) {
+constexpr std::int64_t kHourNs = 3600 * kNanosPerSecond;
+constexpr WallNs kNow{1'000 * kHourNs};
+
+RunFacts EndedAgo(std::int64_t hours, RunState state) {
   RunFacts facts;
   facts.report.state = state;
-  facts.report.end = end;
+  facts.report.end = kNow.ns - hours * kHourNs;
+  facts.written = *facts.report.end;
   return facts;
 }
 
-TEST(Prunable, OnlyWhatEndedBeforeTheCutoff) {
+bool Goes(const RunFacts& facts, std::int64_t older_than_hours) {
+  return Prunable(facts, kNow, older_than_hours * kHourNs);
+}
+
+TEST(Prunable, OnlyWhatEndedLongEnoughAgo) {
   for (const RunState state : {RunState::kCompleted, RunState::kFailed, RunState::kInterrupted}) {
-    EXPECT_TRUE(Prunable(EndedAt(99, state), 100));
-    EXPECT_FALSE(Prunable(EndedAt(100, state), 100));
+    EXPECT_TRUE(Goes(EndedAgo(3, state), 2));
+    EXPECT_FALSE(Goes(EndedAgo(2, state), 2));
   }
 }
 
-TEST(Prunable, NotWhatMayLive) {
-  EXPECT_FALSE(Prunable(EndedAt(99, RunState::kRunning), 100));
-  EXPECT_FALSE(Prunable(EndedAt(99, RunState::kRestarting), 100));
-  RunFacts live = EndedAt(99, RunState::kInterrupted);
+TEST(Prunable, NotWhatLives) {
+  RunFacts live = EndedAgo(500, RunState::kInterrupted);
   live.live = true;
-  EXPECT_FALSE(Prunable(live, 100));
+  EXPECT_FALSE(Goes(live, 0));
   EXPECT_NE(WhyKept(live), "");
-  EXPECT_EQ(WhyKept(EndedAt(99, RunState::kRunning)), "");
+  EXPECT_EQ(WhyKept(EndedAgo(1, RunState::kRunning)), "");
 }
 
-TEST(Prunable, ImportedRunsHaveNoProcess) {
-  RunFacts imported = EndedAt(99, RunState::kRunning);
+TEST(Prunable, WhatMayLiveElsewhereGoesAfterADayOfSilence) {
+  for (const RunState state : {RunState::kRunning, RunState::kRestarting}) {
+    EXPECT_FALSE(Goes(EndedAgo(23, state), 1));
+    EXPECT_TRUE(Goes(EndedAgo(25, state), 1));
+    EXPECT_FALSE(Goes(EndedAgo(25, state), 30));
+  }
+}
+
+TEST(Prunable, ImportedRunsAgeFromTheirImport) {
+  RunFacts imported = EndedAgo(500, RunState::kRunning);
   imported.imported = true;
-  EXPECT_TRUE(Prunable(imported, 100));
-  EXPECT_FALSE(Prunable(imported, 99));
+  imported.written = kNow.ns - 3 * kHourNs;
+  EXPECT_TRUE(Goes(imported, 2));
+  EXPECT_FALSE(Goes(imported, 4));
+  imported.report.end = kNow.ns + 9'000 * kHourNs;  // of a clock that is ahead
+  EXPECT_TRUE(Goes(imported, 2));
+}
+
+TEST(Prunable, CopiedJournalsAgeFromTheCopy) {
+  RunFacts copied = EndedAgo(500, RunState::kCompleted);
+  copied.written = kNow.ns - 3 * kHourNs;
+  EXPECT_FALSE(Goes(copied, 4));
+  EXPECT_TRUE(Goes(copied, 2));
 }
 
 TEST(Prunable, WithoutARecordTheStartCounts) {
-  RunFacts facts = EndedAt(0, RunState::kInterrupted);
-  facts.report.end.reset();
-  facts.run.start = 50;
-  EXPECT_TRUE(Prunable(facts, 51));
-  EXPECT_FALSE(Prunable(facts, 50));
+  RunFacts facts;
+  facts.report.state = RunState::kInterrupted;
+  facts.run.start = kNow.ns - 3 * kHourNs;
+  EXPECT_TRUE(Goes(facts, 2));
+  EXPECT_FALSE(Goes(facts, 3));
 }
 
 }  // namespace

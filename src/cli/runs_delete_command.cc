@@ -98,9 +98,11 @@ class RunsPruneCommand final : public Command {
  public:
   void Describe(Description* description) override {
     description->Text(
-        "Deletes the journals of runs whose last sign of life is older than the given time and "
-        "that have ended. Runs with a live process stay, and so do those that may go on "
-        "elsewhere.");
+        "Deletes the journals of runs that have ended and whose last record is older than the "
+        "given "
+        "time; the age of an imported run counts from its import. Runs with a live process stay. "
+        "One whose processes can't be seen from here, such as those of another machine, counts as "
+        "ended when it has been silent for a day.");
     Argument& older = description->Duration("--older-than", &older_than_, "how old, e.g. 30d");
     older.help += " (required)";
     description->Flag("--dry-run", &dry_run_, "only say what would be deleted");
@@ -113,7 +115,7 @@ class RunsPruneCommand final : public Command {
     if (!older_than_) {
       return Status(Code::kInvalidArgument, "runs prune needs --older-than DUR, e.g. 30d");
     }
-    HEADWAY_RETURN_IF_ERROR(Resolve(&place_));
+    HEADWAY_RETURN_IF_ERROR(ResolveToRead(&place_));
     std::vector<Status> problems;
     const Result<std::vector<runs::Run>> runs = runs::List(place_.dirs, place_.project, &problems);
     if (!runs.ok()) return runs.status();
@@ -130,7 +132,7 @@ class RunsPruneCommand final : public Command {
         ++kept;
         continue;
       }
-      if (!Prunable(*facts, now.ns - *older_than_)) {
+      if (!Prunable(*facts, now, *older_than_)) {
         ++kept;
         continue;
       }
@@ -157,8 +159,8 @@ class RunsPruneCommand final : public Command {
     const std::string verb = dry_run_ ? "would delete " : "deleted ";
     for (const RunFacts& facts : gone) {
       bytes += facts.bytes;
-      out += verb + PrintableLine(facts.run.label) + ": " + JournalsText(facts) + ", ended " +
-             ShowTime(facts.report.end.value_or(facts.run.start)) + " UTC\n";
+      out += verb + PrintableLine(facts.run.label) + ": " + JournalsText(facts) +
+             (facts.imported ? ", imported " : ", ended ") + ShowTime(LastChange(facts)) + " UTC\n";
     }
     const auto count = static_cast<std::int64_t>(gone.size());
     return out + verb + ShowCount(count) + (count == 1 ? " run, " : " runs, ") + ShowBytes(bytes) +

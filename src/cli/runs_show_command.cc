@@ -7,6 +7,7 @@
 #include "cli/place.h"
 #include "cli/report_text.h"
 #include "cli/run_files.h"
+#include "cli/shares.h"
 #include "cli/table.h"
 #include "cli/text.h"
 #include "journal/reader.h"
@@ -109,8 +110,7 @@ class RunsShowCommand final : public Command {
            ", name " + PrintableLine(facts.run.name) + "\n";
     out += ShowDuration(report.elapsed_ns) + " elapsed since " +
            ShowTime(report.start.value_or(facts.run.start)) + " UTC, goodput " +
-           (report.goodput ? ShowPercent(*report.goodput) : "–") + ", " + ShowBytes(facts.bytes) +
-           " on disk\n\n";
+           ShowGoodput(report) + ", " + ShowBytes(facts.bytes) + " on disk\n\n";
     Table attempts({{"attempt", true},
                     {"start (UTC)", false, 1},
                     {"lasted", true},
@@ -158,6 +158,7 @@ class RunsShowCommand final : public Command {
   }
 
   static std::string Json(const RunFacts& facts, const std::vector<LastWords>& words) {
+    const Report& report = facts.report;
     std::string out;
     JsonWriter json(&out, 1);
     json.BeginObject()
@@ -165,10 +166,17 @@ class RunsShowCommand final : public Command {
         .Field("name", facts.run.name)
         .Field("project", facts.run.project)
         .Field("uid", ToHex(facts.run.uid))
-        .Field("state", RunStateName(facts.report.state))
+        .Field("state", RunStateName(report.state))
         .Field("live", facts.live)
         .Field("imported", facts.imported)
-        .Field("bytes", facts.bytes);
+        .Field("start", FormatTime(WallNs{report.start.value_or(facts.run.start)}))
+        .Field("elapsed_ns", report.elapsed_ns);
+    json.Key("goodput");
+    report.goodput ? json.Double(*report.goodput) : json.Null();
+    json.Key("last_step");
+    report.steps.last_step ? json.Int(*report.steps.last_step) : json.Null();
+    json.Field("bytes", facts.bytes).Key("attempts");
+    WriteAttempts(&json, report.attempts);
     json.Key("journals").BeginArray();
     for (const journal::JournalFile& file : facts.run.journals) {
       const journal::Header& header = file.header;

@@ -76,6 +76,7 @@ class Supervisor {
         journal_.Finish();
         if (relay_) relay_->Drain(kDrainNs);
         upkeep_.Settle(options_.settle_ns);
+        if (recorded_ && !options_.last_words.empty()) Complain(options_.last_words);
         return ending->code();
       }
     }
@@ -131,6 +132,7 @@ class Supervisor {
     AttemptJournal before = std::exchange(journal_, AttemptJournal());
     if (journal.ok()) {
       journal_ = *std::move(journal);
+      recorded_ = true;
     } else {
       Complain("warning: the supervisor records nothing: " + journal.status().message());
     }
@@ -271,6 +273,7 @@ class Supervisor {
   sigset_t before_;
   AttemptJournal journal_;
   Upkeep upkeep_;
+  bool recorded_ = false;
   std::int64_t number_ = 0;
   MonoNs begin_;
   pid_t child_ = -1;

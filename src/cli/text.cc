@@ -129,7 +129,7 @@ std::string ShowBytes(std::uint64_t bytes) {
 
 std::string ShowPercent(double share) { return Print("%.2f %%", share * 100); }
 
-std::vector<std::string> ShowPercents(const std::vector<std::int64_t>& parts) {
+std::vector<std::int64_t> PercentHundredths(const std::vector<std::int64_t>& parts) {
   using Wide = __int128;
   constexpr std::int64_t kWhole = 100'00;  // hundredths of a percent
   const Wide total = std::accumulate(parts.begin(), parts.end(), Wide{0});
@@ -149,12 +149,12 @@ std::vector<std::string> ShowPercents(const std::vector<std::int64_t>& parts) {
                      [&rest](std::size_t a, std::size_t b) { return rest[a] > rest[b]; });
     for (std::size_t i = 0; missing > 0 && i < order.size(); ++i, --missing) ++shown[order[i]];
   }
-  std::vector<std::string> texts;
-  for (const std::int64_t value : shown) {
-    texts.push_back(
-        Print("%d.%02d %%", static_cast<int>(value / 100), static_cast<int>(value % 100)));
-  }
-  return texts;
+  return shown;
+}
+
+std::string ShowHundredths(std::int64_t hundredths) {
+  return Print("%d.%02d %%", static_cast<int>(hundredths / 100),
+               static_cast<int>(hundredths % 100));
 }
 
 std::string Printable(std::string_view text) { return MakePrintable(text, true); }
@@ -227,6 +227,17 @@ std::string WrapBeside(std::string_view text, std::size_t width, std::size_t col
     if (c == '\n') out += std::string(column, ' ');
   }
   return out;
+}
+
+std::string ShellWord(std::string_view text) {
+  const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+           std::string_view("_@%+=:,./-").find(c) != std::string_view::npos;
+  });
+  if (plain && !text.empty()) return std::string(text);
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
 }
 
 std::string Closest(std::string_view word, const std::vector<std::string>& candidates) {

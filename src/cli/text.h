@@ -29,9 +29,11 @@ std::string ShowBytes(std::uint64_t bytes);
 /// "37.50 %" of a share 0..1.
 std::string ShowPercent(double share);
 
-/// Percentages with two decimals that add up to exactly 100.00 (largest remainders are rounded up).
-/// `parts` are not negative. All "0.00 %" when their sum is 0.
-std::vector<std::string> ShowPercents(const std::vector<std::int64_t>& parts);
+/// What part of their sum each of `parts` is, in hundredths of a percent that add up to exactly
+/// 100.00 % (largest remainders are rounded up). `parts` are not negative. All 0 when their sum is.
+std::vector<std::int64_t> PercentHundredths(const std::vector<std::int64_t>& parts);
+/// "37.50 %" of 3750.
+std::string ShowHundredths(std::int64_t hundredths);
 
 /// `text` without what could move the cursor or change the terminal: control characters and bytes
 /// that are no UTF-8 become "\xNN" or U+FFFD. Line feeds stay.
@@ -57,6 +59,9 @@ std::string Wrap(std::string_view text, std::size_t width, std::size_t indent);
 /// `text` for the place right of something that takes `column` columns: broken into lines of
 /// `width` - `column` columns, every line but the first begins with `column` blanks.
 std::string WrapBeside(std::string_view text, std::size_t width, std::size_t column);
+
+/// `text` as one word of a POSIX shell, quoted if need be.
+std::string ShellWord(std::string_view text);
 
 /// The candidate with the fewest edits away from `word`; empty when none is close.
 std::string Closest(std::string_view word, const std::vector<std::string>& candidates);

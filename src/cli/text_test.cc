@@ -65,22 +65,17 @@ TEST(ShowBytes, PicksTheUnit) {
   EXPECT_EQ(ShowBytes(UINT64_MAX), "16.0 EiB");
 }
 
-// Hundredths of a percent.
-std::int64_t SumOf(const std::vector<std::string>& percents) {
-  std::int64_t sum = 0;
-  for (const std::string& text : percents) {
-    const std::size_t dot = text.find('.');
-    sum += std::stoll(text.substr(0, dot)) * 100 + std::stoll(text.substr(dot + 1, 2));
-  }
-  return sum;
+std::int64_t SumOf(const std::vector<std::int64_t>& numbers) {
+  return std::accumulate(numbers.begin(), numbers.end(), std::int64_t{0});
 }
 
-TEST(ShowPercents, AddUpToAHundred) {
-  EXPECT_EQ(ShowPercents({1, 1, 1}), (std::vector<std::string>{"33.34 %", "33.33 %", "33.33 %"}));
-  EXPECT_EQ(ShowPercents({6, 0}), (std::vector<std::string>{"100.00 %", "0.00 %"}));
-  EXPECT_EQ(ShowPercents({0, 0}), (std::vector<std::string>{"0.00 %", "0.00 %"}));
-  EXPECT_EQ(ShowPercents({}), std::vector<std::string>());
-  EXPECT_EQ(SumOf(ShowPercents({INT64_MAX, INT64_MAX, INT64_MAX})), 100'00);
+TEST(PercentHundredths, AddUpToAHundred) {
+  using Hundredths = std::vector<std::int64_t>;
+  EXPECT_EQ(PercentHundredths({1, 1, 1}), (Hundredths{3334, 3333, 3333}));
+  EXPECT_EQ(PercentHundredths({6, 0}), (Hundredths{10000, 0}));
+  EXPECT_EQ(PercentHundredths({0, 0}), (Hundredths{0, 0}));
+  EXPECT_EQ(PercentHundredths({}), Hundredths());
+  EXPECT_EQ(SumOf(PercentHundredths({INT64_MAX, INT64_MAX, INT64_MAX})), 100'00);
   std::mt19937_64 random(7);
   for (int i = 0; i < 1000; ++i) {
     std::vector<std::int64_t> parts(1 + random() % 20);
@@ -88,8 +83,23 @@ TEST(ShowPercents, AddUpToAHundred) {
       part = static_cast<std::int64_t>(random() >> (1 + random() % 63));
     }
     if (std::all_of(parts.begin(), parts.end(), [](auto part) { return part == 0; })) continue;
-    EXPECT_EQ(SumOf(ShowPercents(parts)), 100'00);
+    EXPECT_EQ(SumOf(PercentHundredths(parts)), 100'00);
   }
+}
+
+TEST(ShowHundredths, HasTwoDecimals) {
+  EXPECT_EQ(ShowHundredths(3750), "37.50 %");
+  EXPECT_EQ(ShowHundredths(5), "0.05 %");
+  EXPECT_EQ(ShowHundredths(10000), "100.00 %");
+}
+
+TEST(ShellWord, QuotesWhatAShellWouldTakeApart) {
+  EXPECT_EQ(ShellWord("llama-7b"), "llama-7b");
+  EXPECT_EQ(ShellWord("/a/b_c.d"), "/a/b_c.d");
+  EXPECT_EQ(ShellWord("a b"), "'a b'");
+  EXPECT_EQ(ShellWord("$(x)"), "'$(x)'");
+  EXPECT_EQ(ShellWord("it's"), "'it'\\''s'");
+  EXPECT_EQ(ShellWord(""), "''");
 }
 
 TEST(Printable, LetsNothingMoveTheCursor) {

@@ -2,6 +2,7 @@
 #include "cli/palette.h"
 #include "cli/place.h"
 #include "cli/rows.h"
+#include "cli/shares.h"
 #include "cli/text.h"
 #include "cli/timeline_text.h"
 
@@ -37,7 +38,7 @@ class TimelineCommand final : public Command {
     *context.out << Paint(Tone::kStrong, PrintableLine(report.run), context.terminal) << "  "
                  << Paint(ToneOf(report.state), RunStateName(report.state), context.terminal)
                  << "  " << ShowDuration(report.elapsed_ns) << " elapsed"
-                 << (report.goodput ? ", goodput " + ShowPercent(*report.goodput) : "") << "\n\n";
+                 << (report.goodput ? ", goodput " + ShowGoodput(report) : "") << "\n\n";
     const std::int64_t from = intervals.empty() ? 0 : intervals.front().begin;
     const std::int64_t to = intervals.empty() ? 0 : intervals.back().end;
     *context.out << RenderTimeline(intervals, from, to, context.terminal);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <utility>
 
 #include "cli/palette.h"
+#include "cli/shares.h"
 #include "cli/text.h"
 
 namespace headway::cli {
@@ -92,25 +94,27 @@ std::string Legend(const std::vector<TimelineInterval>& intervals, const Termina
       same->ns += interval.end - interval.begin;
     }
   }
-  std::stable_sort(totals.begin(), totals.end(),
-                   [](const CategoryTime& a, const CategoryTime& b) { return a.ns > b.ns; });
-  std::vector<std::int64_t> parts;
+  // In the order of a report, so that both round alike.
+  std::sort(totals.begin(), totals.end(), [](const CategoryTime& a, const CategoryTime& b) {
+    if (a.ns != b.ns) return a.ns > b.ns;
+    return std::pair(CategoryName(a.category), std::string_view(a.name)) <
+           std::pair(CategoryName(b.category), std::string_view(b.name));
+  });
   std::size_t label_width = 0;
   std::size_t time_width = 0;
   for (const CategoryTime& total : totals) {
-    parts.push_back(std::max<std::int64_t>(0, total.ns));
     const std::string label = CategoryLabel(total.category, total.name);
     label_width = std::max(label_width, std::min<std::size_t>(40, DisplayWidth(label)));
     time_width = std::max(time_width, DisplayWidth(ShowDuration(total.ns)));
   }
-  const std::vector<std::string> percents = ShowPercents(parts);
+  const Shares shares(totals);
   std::string out;
   for (std::size_t i = 0; i < totals.size(); ++i) {
     const CategoryTime& total = totals[i];
     const std::string letter(1, LookOf(total.category).letter);
     out += "  " + Paint(total.category, letter, terminal) + "  " +
            PadRight(Shorten(CategoryLabel(total.category, total.name), label_width), label_width) +
-           "  " + PadLeft(percents[i], 8) + "  " + PadLeft(ShowDuration(total.ns), time_width) +
+           "  " + PadLeft(shares.Of(i), 8) + "  " + PadLeft(ShowDuration(total.ns), time_width) +
            "\n";
   }
   return out;

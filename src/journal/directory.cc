@@ -33,6 +33,12 @@ Result<std::vector<std::string>> ListIfThere(const std::string& path) {
   return names;
 }
 
+// A directory that someone has copied under a name of his own is called as its journals say.
+void SortUnique(std::vector<std::string>* names) {
+  std::sort(names->begin(), names->end());
+  names->erase(std::unique(names->begin(), names->end()), names->end());
+}
+
 bool IsJournalName(std::string_view name) {
   return name.size() > kFileSuffix.size() && name.ends_with(kFileSuffix) && name.front() != '.';
 }
@@ -154,7 +160,7 @@ Result<std::vector<std::string>> ListProjects(const std::string& dir) {
       }
     }
   }
-  std::sort(names.begin(), names.end());
+  SortUnique(&names);
   return names;
 }
 
@@ -170,7 +176,7 @@ Result<std::vector<std::string>> ListRuns(const std::string& dir, const std::str
       names.push_back(header->run);
     }
   }
-  std::sort(names.begin(), names.end());
+  SortUnique(&names);
   return names;
 }
 

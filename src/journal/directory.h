@@ -22,8 +22,8 @@ std::string RunDirectory(std::string_view dir, std::string_view project, std::st
 Result<UniqueFd> MakeRunDirectory(const std::string& dir, std::string_view project,
                                   std::string_view run);
 
-/// Names found below `dir`, sorted. Empty when there is nothing yet. Names whose path component was
-/// cut are read from a journal's header.
+/// Names found below `dir`, sorted, each once. Empty when there is nothing yet. Names whose path
+/// component was cut are read from a journal's header.
 Result<std::vector<std::string>> ListProjects(const std::string& dir);
 Result<std::vector<std::string>> ListRuns(const std::string& dir, const std::string& project);
 

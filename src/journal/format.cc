@@ -139,10 +139,10 @@ Result<Header> DecodeHeader(const std::byte* data, std::size_t size, std::string
     const auto needed = Get<std::uint32_t>(data, kMinReaderAt);
     if (needed > kFormatVersion) {
       return Status(Code::kFailedPrecondition,
-                    std::string(path) + ": written in journal format " +
-                        std::to_string(Get<std::uint32_t>(data, kVersionAt)) +
-                        ", this headway reads formats up to " + std::to_string(kFormatVersion) +
-                        "; use a newer headway (byte 8)");
+                    std::string(path) + ": it takes a reader of journal format " +
+                        std::to_string(needed) + " (byte " + std::to_string(kMinReaderAt) +
+                        "), this headway reads formats up to " + std::to_string(kFormatVersion) +
+                        "; use a newer headway");
     }
   }
   if (size < kHeaderBytes) {

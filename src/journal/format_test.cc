@@ -83,8 +83,8 @@ TEST(FormatTest, EveryBitOfTheHeaderIsGuarded) {
 TEST(FormatTest, EachProblemOfAHeaderHasItsOwnAnswer) {
   const auto good = EncodeHeader(FullHeader());
   auto newer = good;
-  newer[8] = std::byte{2};
-  newer[12] = std::byte{2};
+  newer[8] = std::byte{7};
+  newer[12] = std::byte{5};        // what counts is the version that a reader must know
   auto newer_but_readable = good;  // a later minor version: only what it says may not be trusted
   auto flipped = good;
   flipped[300] ^= std::byte{1};
@@ -103,8 +103,10 @@ TEST(FormatTest, EachProblemOfAHeaderHasItsOwnAnswer) {
        "truncated header: the file ends at byte 4095 of the 4096"},
       {"foreign", reinterpret_cast<const std::byte*>(foreign.data()), foreign.size(),
        Code::kDataLoss, "not a headway journal"},
-      {"newer", newer.data(), newer.size(), Code::kFailedPrecondition, "journal format 2"},
-      {"newer and truncated", newer.data(), 100, Code::kFailedPrecondition, "journal format 2"},
+      {"newer", newer.data(), newer.size(), Code::kFailedPrecondition,
+       "journal format 5 (byte 12)"},
+      {"newer and truncated", newer.data(), 100, Code::kFailedPrecondition,
+       "journal format 5 (byte 12)"},
       {"flipped", flipped.data(), flipped.size(), Code::kDataLoss, "damaged header"},
   };
   for (const auto& c : kCases) {

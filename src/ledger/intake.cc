@@ -306,6 +306,26 @@ NoteCounts Intake::Notes() const {
   return notes;
 }
 
+std::vector<std::int64_t> Intake::AttemptsOfWriters() const {
+  std::map<const Attempt*, std::int64_t> numbers;
+  for (const Attempt* attempt : ordered_) {
+    numbers.emplace(attempt, static_cast<std::int64_t>(numbers.size()));
+  }
+  std::vector<std::int64_t> attempts(context_.writers.size(), -1);
+  for (WriterId id = 0; id < attempts.size(); ++id) {
+    const Writer& writer = context_.writers[id];
+    const bool keyed = !writer.attempt_key.empty();
+    const Flow* flow = flow_of_[id];
+    if (keyed && flow == nullptr) {  // it has said nothing, but others of its attempt may have
+      const auto found = flows_.find("key/" + writer.attempt_key);
+      if (found != flows_.end()) flow = found->second.get();
+    }
+    if (flow == nullptr || (writer.event_file && !keyed) || flow->attempts().size() != 1) continue;
+    attempts[id] = numbers.at(flow->attempts().front().get());
+  }
+  return attempts;
+}
+
 std::vector<TimedRecord> Intake::Records() const {
   std::vector<TimedRecord> records;
   for (const auto& [key, flow] : flows_) {

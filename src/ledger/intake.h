@@ -48,6 +48,8 @@ class Intake {
   }
   /// Notes of flows and importers.
   NoteCounts Notes() const;
+  /// [num_writers] The number of the attempt that is all a writer's, -1: none.
+  std::vector<std::int64_t> AttemptsOfWriters() const;
   /// Every record that belongs to an attempt.
   std::vector<TimedRecord> Records() const;
   /// The same: the logs of the attempts, and what is in none of them appended to `loose`.

@@ -190,6 +190,11 @@ std::vector<StepSummary> Ledger::Steps(const Query& query) {
   });
 }
 
+std::vector<std::int64_t> Ledger::AttemptsOfWriters() {
+  impl_->intake.Refresh();
+  return impl_->intake.AttemptsOfWriters();
+}
+
 std::string Ledger::Snapshot() const {
   const Intake& intake = impl_->intake;
   SnapshotHead head;

@@ -66,6 +66,10 @@ class Ledger {
   /// Every step interval, in order.
   std::vector<StepSummary> Steps(const Query& query = {});
 
+  /// [num_writers] The attempt of a report to which all records of a writer belong; -1: none, or
+  /// the lines of an event file, in which the ledger finds the attempts itself.
+  std::vector<std::int64_t> AttemptsOfWriters();
+
   /// Everything known, as bytes that Restore reads back; carries a checksum.
   std::string Snapshot() const;
   /// DataLoss when the bytes are damaged, Unimplemented when they come from a newer version.

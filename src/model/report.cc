@@ -68,22 +68,6 @@ void WriteSteps(JsonWriter* json, const StepStatistics& steps, const JsonOptions
   json->EndObject();
 }
 
-void WriteAttempts(JsonWriter* json, const Report& report, const JsonOptions& options) {
-  Members members(json, options);
-  json->Key("attempts").BeginArray();
-  for (const AttemptSummary& attempt : report.attempts) {
-    json->BeginObject().Field("index", attempt.index);
-    members.Time("start", attempt.start).Time("end", attempt.end);
-    json->Field("end_kind", AttemptEndName(attempt.end_kind));
-    members.Value("exit_status", attempt.exit_status)
-        .Value("signal", attempt.signal)
-        .Value("first_step", attempt.first_step)
-        .Value("last_step", attempt.last_step);
-    json->EndObject();
-  }
-  json->EndArray();
-}
-
 void WriteDisruptions(JsonWriter* json, const Report& report, const JsonOptions& options) {
   Members members(json, options);
   json->Key("disruptions").BeginArray();
@@ -144,6 +128,23 @@ std::int64_t Report::Ns(Category category) const {
   return ns;
 }
 
+void WriteAttempts(JsonWriter* json, const std::vector<AttemptSummary>& attempts,
+                   const JsonOptions& options) {
+  Members members(json, options);
+  json->BeginArray();
+  for (const AttemptSummary& attempt : attempts) {
+    json->BeginObject().Field("index", attempt.index);
+    members.Time("start", attempt.start).Time("end", attempt.end);
+    json->Field("end_kind", AttemptEndName(attempt.end_kind));
+    members.Value("exit_status", attempt.exit_status)
+        .Value("signal", attempt.signal)
+        .Value("first_step", attempt.first_step)
+        .Value("last_step", attempt.last_step);
+    json->EndObject();
+  }
+  json->EndArray();
+}
+
 std::string ToJson(const Report& report, const JsonOptions& options) {
   std::string out;
   JsonWriter json(&out, options.indent);
@@ -182,7 +183,8 @@ std::string ToJson(const Report& report, const JsonOptions& options) {
       .Duration("unsaved_ns", report.unsaved_ns)
       .Duration("scheduling_ns", report.scheduling_ns);
   WriteSteps(&json, report.steps, options);
-  WriteAttempts(&json, report, options);
+  json.Key("attempts");
+  WriteAttempts(&json, report.attempts, options);
   WriteDisruptions(&json, report, options);
   members.Duration("mtbf_ns", report.mtbf_ns).Duration("mttr_ns", report.mttr_ns);
   json.Key("checkpointing").BeginObject().Field("saves", report.checkpointing.saves);

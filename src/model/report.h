@@ -16,6 +16,8 @@
 
 namespace headway {
 
+class JsonWriter;
+
 enum class RunState : std::uint8_t { kRunning, kRestarting, kCompleted, kFailed, kInterrupted };
 std::string_view RunStateName(RunState state);
 
@@ -135,6 +137,10 @@ struct JsonOptions {
   bool seconds = false;  // durations also as decimal strings, `..._seconds`
   int indent = 0;
 };
+
+/// The attempts as the array of that name in the report JSON.
+void WriteAttempts(JsonWriter* json, const std::vector<AttemptSummary>& attempts,
+                   const JsonOptions& options = {});
 
 /// The report JSON, ended by a line feed.
 std::string ToJson(const Report& report, const JsonOptions& options = {});

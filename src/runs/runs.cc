@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <queue>
+#include <set>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -23,6 +25,35 @@ std::int64_t StartOf(const journal::JournalFile& file) {
   std::vector<Record> first(1);
   const auto read = reader->Next(first);
   return read.ok() && *read == 1 ? first[0].time_ns : 0;
+}
+
+// The directories without those that are the same place as an earlier one.
+std::vector<std::string> Distinct(const std::vector<std::string>& dirs) {
+  std::vector<std::string> distinct;
+  std::set<std::filesystem::path> seen;
+  for (const std::string& dir : dirs) {
+    std::error_code error;
+    const std::filesystem::path real = std::filesystem::canonical(dir, error);
+    if (seen.insert(error ? std::filesystem::path(dir) : real).second) distinct.push_back(dir);
+  }
+  return distinct;
+}
+
+// What can't be read of the run called `name`, the first of it. That is no warning then.
+std::optional<Status> WhatIsBroken(const std::vector<std::string>& dirs, const std::string& project,
+                                   const std::string& name, std::vector<Status>* problems) {
+  for (const std::string& dir : Distinct(dirs)) {
+    std::vector<Status> broken;
+    const auto journals = journal::ListJournals(dir, project, name, &broken);
+    if (!journals.ok() || broken.empty()) continue;
+    if (problems != nullptr) {
+      std::erase_if(*problems, [&broken](const Status& problem) {
+        return problem.message() == broken.front().message();
+      });
+    }
+    return broken.front();
+  }
+  return std::nullopt;
 }
 
 // Feeds the sources so that records come in order of time as far as each journal is in order.
@@ -92,37 +123,63 @@ class Merger {
   ReadAhead ahead_;
 };
 
-// What is wrong with a journal becomes a part of the run's account.
-void NoteFindings(const Source& source, Loaded* loaded) {
-  const journal::ReadSummary summary = source.reader().summary();
+// What is wrong with a journal, as records of its writer: it becomes a part of the run's account.
+// `dropped_recorded` is what the journal's own records say of dropped ones.
+std::vector<Record> Findings(const journal::ReadSummary& summary, WriterId writer,
+                             std::uint64_t dropped_recorded, std::int64_t time_ns,
+                             NameTable* names) {
+  std::vector<Record> findings;
   std::uint64_t seq = summary.end_seq + 1;
   auto note = [&](std::string_view code, std::uint64_t count) {
     if (count == 0) return;
     Record record;
     record.type = RecordType::kNote;
-    record.writer = source.writer();
-    record.name = loaded->ledger.InternName(code);
+    record.writer = writer;
+    record.name = names->Intern(code);
     record.seq = seq++;
+    record.time_ns = time_ns;
     record.a = static_cast<std::int64_t>(count);
-    loaded->ledger.Add(record);
+    findings.push_back(record);
   };
   note("torn_tail", summary.torn_tail ? 1 : 0);
   note("journal_hole", summary.tombstones);
   note("journal_damage", summary.corrupt);
   note("unknown_type", summary.unknown_types);
-  if (summary.dropped > source.dropped() && summary.last_drop_ns != kNoTime) {
+  if (summary.dropped > dropped_recorded && summary.last_drop_ns != kNoTime) {
     // The process ended before there was space again to say so itself.
     Record record;
     record.type = RecordType::kDropped;
-    record.writer = source.writer();
+    record.writer = writer;
     record.seq = seq++;
     record.time_ns = summary.last_drop_ns;
-    record.a = static_cast<std::int64_t>(summary.dropped - source.dropped());
+    record.a = static_cast<std::int64_t>(summary.dropped - dropped_recorded);
     record.b = summary.first_drop_ns;
-    loaded->ledger.Add(record);
+    findings.push_back(record);
   }
-  const Status damage = summary.Check(source.reader().path());
-  if (!damage.ok()) loaded->problems.push_back(damage);
+  return findings;
+}
+
+// All records of an open journal, and what is wrong with it.
+Status ReadJournal(journal::JournalReader* reader, WriterId writer, RunRecords* all) {
+  std::vector<Record> batch(1024);
+  std::uint64_t dropped = 0;
+  std::int64_t last_ns = 0;
+  while (true) {
+    const auto read = reader->Next(batch);
+    if (!read.ok()) return read.status();
+    if (*read == 0) break;
+    for (const Record& record : std::span(batch).subspan(0, *read)) {
+      if (record.type == RecordType::kDropped) {
+        dropped += static_cast<std::uint64_t>(std::max<std::int64_t>(0, record.a));
+      }
+      last_ns = record.time_ns;
+      all->records.push_back(record);
+    }
+  }
+  for (const Record& record : Findings(reader->summary(), writer, dropped, last_ns, &all->names)) {
+    all->records.push_back(record);
+  }
+  return OkStatus();
 }
 
 }  // namespace
@@ -130,7 +187,7 @@ void NoteFindings(const Source& source, Loaded* loaded) {
 Result<std::vector<Run>> List(const std::vector<std::string>& dirs, const std::string& project,
                               std::vector<Status>* problems) {
   std::map<RunUid, Run> by_uid;
-  for (const std::string& dir : dirs) {
+  for (const std::string& dir : Distinct(dirs)) {
     auto names = journal::ListRuns(dir, project);
     if (!names.ok()) return names.status();
     for (const std::string& name : *names) {
@@ -148,6 +205,7 @@ Result<std::vector<Run>> List(const std::vector<std::string>& dirs, const std::s
     }
   }
   std::vector<Run> runs;
+  runs.reserve(by_uid.size());
   for (auto& [uid, run] : by_uid) runs.push_back(std::move(run));
   std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) {
     return std::pair(a.start, a.uid) > std::pair(b.start, b.uid);
@@ -169,6 +227,9 @@ Result<Run> Find(const std::vector<std::string>& dirs, const std::string& projec
   if (!runs.ok()) return runs.status();
   for (Run& run : *runs) {
     if (run.label == label || ToHex(run.uid) == label) return std::move(run);
+  }
+  if (const auto broken = WhatIsBroken(dirs, project, label, problems)) {
+    return Status(broken->code(), "run \"" + label + "\" can't be read: " + broken->message());
   }
   std::string message = "no run \"" + label + "\" in project \"" + project + "\"";
   std::string known;
@@ -205,8 +266,33 @@ Result<Loaded> Load(const Run& run, const std::function<void(double)>& progress)
   if (sources.empty() && !loaded.problems.empty()) return loaded.problems.front();
   loaded.ledger.SetSupervised(loaded.supervised);
   HEADWAY_RETURN_IF_ERROR(Merger(&sources, &loaded, loaded.bytes, progress).Run());
-  for (const Source& source : sources) NoteFindings(source, &loaded);
+  for (const Source& source : sources) {
+    const journal::ReadSummary summary = source.reader().summary();
+    loaded.ledger.Add(
+        Findings(summary, source.writer(), source.dropped(), 0, loaded.ledger.names()));
+    const Status damage = summary.Check(source.reader().path());
+    if (!damage.ok()) loaded.problems.push_back(damage);
+  }
   return loaded;
+}
+
+Result<RunRecords> ReadRecords(const Run& run, std::vector<Status>* problems) {
+  RunRecords all;
+  for (const journal::JournalFile& file : run.journals) {
+    const auto writer = static_cast<WriterId>(all.writers.size());
+    auto reader = journal::JournalReader::Open(file.path, {.names = &all.names, .writer = writer});
+    if (!reader.ok()) {
+      problems->push_back(reader.status());
+      continue;
+    }
+    all.writers.push_back(journal::ToModelWriter(file.header));
+    all.liveness.push_back(reader->liveness());
+    HEADWAY_RETURN_IF_ERROR(ReadJournal(&*reader, writer, &all));
+    const Status damage = reader->summary().Check(file.path);
+    if (!damage.ok()) problems->push_back(damage);
+  }
+  if (all.writers.empty() && !problems->empty()) return problems->front();
+  return all;
 }
 
 }  // namespace headway::runs

@@ -10,6 +10,7 @@
 #include "base/uid.h"
 #include "journal/directory.h"
 #include "ledger/ledger.h"
+#include "model/run_records.h"
 
 /// Runs on disk: which there are below a data directory, and one of them as a ledger. Only reads.
 
@@ -31,7 +32,8 @@ Result<std::vector<Run>> List(const std::vector<std::string>& dirs, const std::s
                               std::vector<Status>* problems = nullptr);
 
 /// The run called `label`: a name (its newest run), `name@<start>` or the uid in hex. NotFound
-/// names the runs that come closest.
+/// names the newest ones; a name of which there are journals, but none that can be read, is an
+/// error with their code (DataLoss: damaged).
 Result<Run> Find(const std::vector<std::string>& dirs, const std::string& project,
                  const std::string& label, std::vector<Status>* problems = nullptr);
 
@@ -48,5 +50,9 @@ struct Loaded {
 /// Reads all journals of `run`, also while they are being written. `progress` (may be empty) is
 /// called now and then with the share done.
 Result<Loaded> Load(const Run& run, const std::function<void(double)>& progress = {});
+
+/// The records themselves, journal by journal, with what Load adds about damage. What can't be read
+/// is told in `*problems` and left out.
+Result<RunRecords> ReadRecords(const Run& run, std::vector<Status>* problems);
 
 }  // namespace headway::runs

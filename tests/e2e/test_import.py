@@ -104,6 +104,16 @@ def test_problems_name_file_and_line(headway: Headway, tmp_path: Path) -> None:
     assert [run["run"] for run in headway.json("runs", "list")] == ["r"]
 
 
+def test_nanoseconds_in_ts_are_told(headway: Headway) -> None:
+    line = {"ts": 1_767_225_600_000_000_000, "type": "job_start"}
+    assert '"ts_ns" nanoseconds' in headway("import", "-", "--run", "r", code=3,
+                                            input=events(line)).stderr  # fmt: skip
+    # What can be read and lies beyond the range of the account is moved to its bound.
+    text = simple_run() + events({"ts_ns": 2**62 + 1, "type": "heartbeat"})
+    headway("import", "-", "--run", "r", input=text)
+    assert "time_range" in [note["code"] for note in headway.json("goodput", "r")["notes"]]
+
+
 def test_many_problems_are_counted(headway: Headway) -> None:
     text = simple_run() + "x\n" * 5000
     result = headway("import", "-", "--run", "r", input=text)
@@ -148,6 +158,37 @@ def test_journals_are_copied_once_and_grow(headway: Headway, tmp_path: Path) -> 
     with journal.open("rb") as stream:
         headway("import", "-", "--project", "q", stdin=stream)
     assert headway.json("runs", "list", "--project", "q")[0]["run"] == "r"
+
+
+def test_another_name_makes_another_run(headway: Headway, tmp_path: Path) -> None:
+    for example in ("B", "A"):
+        headway("import", EXAMPLES / f"{example}.jsonl", "--run", example.lower())
+    (journal,) = (headway.data / "journals/default/b").glob("*.hwj")
+    before = headway.json("goodput", "b")
+    (made,) = headway.json("import", journal, "--run", "copy")["runs"]
+    assert made["run"] == "copy" and not made["unchanged"]
+    runs = {run["run"]: run for run in headway.json("runs", "list")}
+    assert set(runs) == {"a", "b", "copy"}
+    assert runs["copy"]["uid"] == made["uid"] != runs["b"]["uid"]
+    assert headway.json("goodput", "b") == before
+    assert {**headway.json("goodput", "copy"), "run": "b"} == before
+    # Again, or back again, is nothing new.
+    assert headway.json("import", journal, "--run", "copy")["runs"][0]["unchanged"]
+    assert headway.json("import", journal)["runs"][0]["unchanged"]
+    headway("runs", "delete", "copy", "--yes")
+    assert headway.json("goodput", "b") == before
+    headway("import", journal, "--project", "p")
+    assert headway.json("runs", "list", "--project", "p")[0]["uid"] != runs["b"]["uid"]
+
+
+def test_a_run_of_several_journals_stays_one_under_another_name(
+    headway: Headway, tmp_path: Path
+) -> None:
+    headway("run", "--run", "r", "--restarts", "1", "--backoff", "1ms", "--", "false", code=1)
+    journals = headway.files()
+    assert len(journals) == 2
+    headway("import", *journals, "--run", "q")
+    assert [run["journals"] for run in headway.json("runs", "list")] == [2, 2]
 
 
 def test_a_damaged_journal(headway: Headway, tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +75,91 @@ def test_event_file_round_trip(headway: Headway, path: Path, tmp_path: Path) -> 
     headway("import", exported, "--run", "r", "--dir", other)
     assert headway.json("goodput", "r", "--dir", other) == headway.json("goodput", "r")
     assert headway.json("timeline", "r", "--dir", other) == headway.json("timeline", "r")
+
+
+def reimported(headway: Headway, run: str, tmp_path: Path) -> tuple[Any, Any]:
+    """The report of a run and of what its export makes when it is read in again."""
+    exported = headway("export", run, "--as", "jsonl").stdout
+    there = ("--dir", str(tmp_path / "there"))
+    headway("import", "-", "--run", run, *there, input=exported)
+    assert len(headway.json("runs", "list", *there)) == 1
+    return headway.json("goodput", run), headway.json("goodput", run, *there)
+
+
+def test_a_supervised_run_with_two_clean_ends_stays_one(headway: Headway, tmp_path: Path) -> None:
+    script = """
+import headway, os, sys
+run = headway.init()
+for step in range(4):
+    run.step(step)
+run.finish()
+sys.exit(os.environ["HEADWAY_ATTEMPT"] == "0")
+"""
+    headway("run", "--run", "r", "--restarts", "1", "--backoff", "1ms",
+            "--", sys.executable, "-c", script)  # fmt: skip
+    before, after = reimported(headway, "r", tmp_path)
+    assert len(before["attempts"]) == 2
+    assert after == before
+
+
+def test_restarted_processes_without_a_rank_stay_apart(headway: Headway, tmp_path: Path) -> None:
+    script = """
+import headway
+run = headway.init(run="r")
+for step in range(4):
+    print("ready", flush=True)
+    input()
+    run.step(step)
+print("ready", flush=True)
+input()
+"""
+    for _ in range(2):
+        children = [
+            subprocess.Popen([sys.executable, "-c", script], env=headway.environment, text=True,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            for _ in range(8)
+        ]  # fmt: skip
+        for step in range(5):  # side by side
+            for child in children:
+                assert child.stdout and child.stdout.readline() == "ready\n"
+            for child in children if step < 4 else []:
+                assert child.stdin
+                child.stdin.write("go\n")
+                child.stdin.flush()
+        for child in children:
+            child.kill()
+            child.communicate()
+    before, after = reimported(headway, "r", tmp_path)
+    assert len(before["attempts"]) == 2
+    assert after == before
+
+
+def test_damage_is_exported_too(headway: Headway, tmp_path: Path) -> None:
+    headway("import", EXAMPLES / "B.jsonl", "--run", "r")
+    (journal,) = headway.data.rglob("*.hwj")
+    data = bytearray(journal.read_bytes())
+    data[4096 + 32 * 3 + 9] ^= 1
+    journal.write_bytes(data)
+    before, after = reimported(headway, "r", tmp_path)
+    assert "journal_damage" in [note["code"] for note in before["notes"]]
+    assert after == before
+
+
+def test_accounting_is_exact(headway: Headway) -> None:
+    headway("import", EXAMPLES / "B.jsonl", "--run", "r")
+    assert headway.json("goodput", "r", "--accounting", "exact") == headway.json("goodput", "r")
+    assert "not there yet" in headway("goodput", "r", "--accounting", "compat", code=2).stderr
+    assert "exact" in headway("goodput", "r", "--accounting", "other", code=2).stderr
+
+
+def test_headline_and_table_say_the_same(headway: Headway) -> None:
+    for path in EXAMPLE_FILES:
+        headway("import", path, "--run", path.stem)
+        text = headway("goodput", path.stem).stdout
+        (goodput,) = re.findall(r"^(\S+ %) goodput", text, re.M)
+        assert goodput in re.findall(r"^  productive .*?(\S+ %)", text, re.M), text
+        assert f"goodput {goodput}" in headway("timeline", path.stem).stdout
+        assert f"goodput {goodput}" in headway("runs", "show", path.stem).stdout
 
 
 def test_windows_add_up(headway: Headway) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import resource
 import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -32,9 +35,97 @@ def test_list(three: Headway) -> None:
     assert three("runs", "list", "--project", "other").stdout.startswith("no runs")
 
 
+def test_list_filters_and_orders(three: Headway) -> None:
+    def names(*arguments: str) -> list[str]:
+        return [run["run"] for run in three.json("runs", "list", *arguments)]
+
+    assert names("--filter", "goodput < 50% AND NOT state = running") == ["b"]
+    assert names("--filter", "name = a OR attempts = 2", "--order-by", "name desc") == [
+        "h", "b", "a",
+    ]  # fmt: skip
+    assert names("--filter", "state = completed", "--state", "running") == []
+    by_elapsed = names("--order-by", "elapsed desc, name")
+    elapsed = [three.json("goodput", run)["elapsed_ns"] for run in by_elapsed]
+    assert elapsed == sorted(elapsed, reverse=True)
+    assert names("--order-by", "elapsed desc, name", "--limit", "2") == by_elapsed[:2]
+    text = three("runs", "list", "--order-by", "name", "--limit", "1").stdout
+    assert "and 2 more" in text and " a " in text
+    assert three("runs", "list", "--filter", "attempts > 9").stdout.startswith("no such runs")
+    wrong = three("runs", "list", "--filter", "state = failed AND god > 1", code=2).stderr
+    assert "--filter: column 20: there is no field" in wrong
+    assert "--order-by: column 1" in three("runs", "list", "--order-by", "x", code=2).stderr
+
+
+def test_list_of_all_projects(three: Headway) -> None:
+    three("import", EXAMPLES / "A.jsonl", "--run", "a", "--project", "p")
+    assert len(three.json("runs", "list")) == 3
+    everything = three.json("runs", "list", "--all-projects", "--order-by", "project, name")
+    assert [(run["project"], run["run"]) for run in everything] == [
+        ("default", "a"), ("default", "b"), ("default", "h"), ("p", "a"),
+    ]  # fmt: skip
+    assert len(three.json("runs", "list", "--all-projects", "--filter", "project = p")) == 1
+    assert "project" in three("runs", "list", "--all-projects").stdout.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("runs", "list"), ("runs", "prune", "--older-than", "1d"), ("goodput", "b"),
+     ("runs", "show", "b")],
+)
+def test_a_directory_that_is_not_there(
+    three: Headway, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    missing = tmp_path / "tpyo"
+    assert str(missing) in three(*command, "--dir", missing, code=1).stderr
+    assert str(missing) in three(*command, "--dir", three.data, "--dir", missing, code=1).stderr
+    (file,) = (three.data / "journals/default/a").iterdir()
+    assert "is a file" in three(*command, "--dir", file, code=2).stderr
+
+
+def test_the_usual_directory_may_not_be_there_yet(headway: Headway) -> None:
+    assert headway.json("runs", "list") == []
+    assert "no runs" in headway("runs", "list").stdout
+
+
+def test_a_foreign_file_is_told_once(three: Headway, tmp_path: Path) -> None:
+    run = three.data / "journals/default/b"
+    (run / "foreign.hwj").write_text("not ours")
+    link = tmp_path / "link"
+    link.symlink_to(three.data)
+    same = ("--dir", three.data, "--dir", f"{three.data}/", "--dir", link)
+    for command in (("runs", "list"), ("goodput", "b"), ("export", "b", "--as", "csv"),
+                    ("runs", "show", "b"), ("timeline", "b")):  # fmt: skip
+        assert three(*command).stderr.count("foreign.hwj") == 1
+        assert three(*command, *same).stderr.count("foreign.hwj") == 1
+    assert [run["journals"] for run in three.json("runs", "list", *same)] == [1, 1, 1]
+    # A copy of the directory under a name that no run has.
+    shutil.copytree(run, run.with_name("b (copy)"))
+    assert three("goodput", "b").stderr.count("/b/foreign.hwj") == 1
+    assert {run["run"]: run["journals"] for run in three.json("runs", "list")}["b"] == 1
+
+
+def test_a_run_that_cannot_be_read(three: Headway) -> None:
+    (journal,) = (three.data / "journals/default/b").glob("*.hwj")
+    data = bytearray(journal.read_bytes())
+    data[100] ^= 1
+    journal.write_bytes(data)
+    for command in (("goodput", "b"), ("runs", "show", "b"), ("export", "b", "--as", "jsonl")):
+        told = three(*command, code=3).stderr
+        assert str(journal) in told and "byte 24" in told and told.count("\n") == 1
+    assert three("runs", "list").stderr.count(str(journal)) == 1
+    three("goodput", "c", code=1)
+    # What else there is of the run can be told.
+    three("import", EXAMPLES / "A.jsonl", "--run", "b")
+    assert str(journal) in three("goodput", "b").stderr
+
+
 def test_show(three: Headway) -> None:
     shown = three.json("runs", "show", "b")
     assert len(shown["journals"]) == 1 and shown["journals"][0]["origin"] == "import"
+    report = three.json("goodput", "b")
+    for name in ("state", "start", "elapsed_ns", "goodput", "attempts"):
+        assert shown[name] == report[name]
+    assert shown["last_step"] == report["steps"]["last_step"]
     uid = shown["uid"]
     assert three.json("runs", "show", uid)["name"] == "b"
     assert uid in three("runs", "show", "b").stdout
@@ -54,7 +145,6 @@ def test_delete_asks_and_tells(three: Headway) -> None:
 
 def test_delete_on_a_terminal(three: Headway) -> None:
     import pty
-    import subprocess
 
     for answer, code in (("n\n", 1), ("\n", 1), ("y\n", 0)):
         master, slave = pty.openpty()
@@ -89,8 +179,18 @@ def test_a_live_run_stays(headway: Headway) -> None:
     assert not headway.files()
 
 
+def age(path: Path, days: float) -> None:
+    """Makes a file look as if it had been written so long ago."""
+    then = time.time() - days * 86_400
+    os.utime(path, (then, then))
+
+
 def test_prune(three: Headway) -> None:
     assert "--older-than" in three("runs", "prune", code=2).stderr
+    # However long ago what they tell of was: they have only just been imported.
+    assert three.json("runs", "prune", "--older-than", "30d")["deleted"] == []
+    for path in three.files():
+        age(path, 31)
     dry = three("runs", "prune", "--older-than", "30d", "--dry-run").stdout
     assert "would delete b: 1 journal" in dry and "would delete 3 runs" in dry
     assert len(three.files()) == 3
@@ -99,6 +199,15 @@ def test_prune(three: Headway) -> None:
     assert {run["run"] for run in done["deleted"]} == {"a", "b", "h"}
     assert done["kept"] == 1 and done["bytes"] > 0
     assert [run["run"] for run in three.json("runs", "list")] == ["young"]
+
+
+def test_prune_takes_runs_whose_process_died(headway: Headway) -> None:
+    script = "import headway, os; headway.init(run='r').step(0); os.kill(os.getpid(), 9)"
+    subprocess.run([sys.executable, "-c", script], env=headway.environment, check=False)
+    (journal,) = headway.data.rglob("*.hwj")
+    assert headway.json("runs", "prune", "--older-than", "1h")["kept"] == 1
+    gone = headway.json("runs", "prune", "--older-than", "0s")["deleted"]
+    assert [run["run"] for run in gone] == ["r"] and not journal.exists()
 
 
 def test_links_are_not_followed(three: Headway, tmp_path: Path) -> None:

@@ -61,7 +61,8 @@ struct RunBuilder {
     if (found == next_seq.end()) {
       // Nothing but unreadable lines: someone has to say so.
       Writer file;
-      file.uid = file.name = "file";
+      file.name = "file";
+      file.uid = '/' + file.name;  // as of a writer without an attempt
       file.event_file = true;
       run.writers.push_back(file);
       run.liveness.push_back(Liveness::kUnknown);

@@ -41,6 +41,7 @@ class LineReader {
     Record& record = out_.record;
     record.type = type.type;
     record.span = type.span;
+    if (out_.one_run) return true;
     ReadWriter();
     if (out_.about_writer) {
       ReadAboutWriter();
@@ -76,10 +77,12 @@ class LineReader {
 
   void FailNumber(Field field, NumberError error) {
     const std::string_view token = TruncateUtf8(line_[field].text, kQuotedBytesLimit);
+    const bool seconds = error == NumberError::kRange && field == Field::kTs;
     Fail(Named(field)
              .append(error == NumberError::kNotInteger ? " must be an integer, found "
                                                        : " is out of range: ")
-             .append(token));
+             .append(token)
+             .append(seconds ? "; it counts seconds, \"ts_ns\" nanoseconds" : ""));
   }
 
   std::int64_t Integer(Field field, std::int64_t least, std::int64_t most, std::int64_t absent) {
@@ -153,7 +156,8 @@ class LineReader {
       return false;
     }
     out_.about_writer = value.text == kWriterLine;
-    if (out_.about_writer || ParseEventType(value.text, type)) return true;
+    out_.one_run = value.text == kOneRunLine;
+    if (out_.about_writer || out_.one_run || ParseEventType(value.text, type)) return true;
     kind_ = ProblemKind::kUnknownType;
     Fail("unknown type " + Quoted(value.text));
     return false;
@@ -171,6 +175,7 @@ class LineReader {
     out_.host = Text(Field::kHost);
     out_.monotonic = Bool(Field::kMonotonic).value_or(false);
     out_.supervisor = Bool(Field::kSupervisor).value_or(false);
+    out_.journal = Bool(Field::kJournal).value_or(false);
     const std::string_view liveness = Text(Field::kLiveness);
     if (liveness == "alive") out_.liveness = Liveness::kAlive;
     if (liveness == "dead") out_.liveness = Liveness::kDead;

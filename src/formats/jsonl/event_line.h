@@ -21,11 +21,13 @@ struct EventLine {
   std::int64_t rank = kNoRank;
   std::string_view writer;       // empty: by rank
   bool about_writer = false;     // a `writer` line: no record
-  std::int64_t world_size = -1;  // of a `writer` line, as the next five
+  bool one_run = false;          // a `one_run` line: no record
+  std::int64_t world_size = -1;  // of a `writer` line, as the next six
   std::int64_t pid = 0;
   std::string_view host;
   bool monotonic = false;
   bool supervisor = false;
+  bool journal = false;
   Liveness liveness = Liveness::kUnknown;
 };
 

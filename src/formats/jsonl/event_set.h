@@ -42,6 +42,7 @@ struct EventSet {
   std::vector<std::int64_t> seqs;   // [num_records] or empty: none has one; kNoSeq: has none
   std::vector<std::int64_t> monos;  // [num_records] or empty: none has one; kNoTime: has none
   std::vector<ProblemRun> problem_runs;
+  bool one_run = false;  // the file says that it tells of one
 
   std::int64_t seq(RecordIndex i) const { return seqs.empty() ? kNoSeq : seqs[i]; }
   std::int64_t mono(RecordIndex i) const { return monos.empty() ? kNoTime : monos[i]; }

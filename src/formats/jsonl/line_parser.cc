@@ -15,11 +15,11 @@ namespace ondemand = simdjson::ondemand;
 constexpr int kDepthLimit = 64;
 
 constexpr std::array<std::string_view, kFieldCount> kFieldNames = {
-    "ts",      "ts_ns",      "type",      "step",      "name",      "rank",    "writer",
-    "attempt", "seq",        "blocking",  "insert_id", "mono",      "mono_ns", "status",
-    "signal",  "available",  "active",    "total",     "from",      "to",      "from_ns",
-    "to_ns",   "thread",     "begin_seq", "wall_ns",   "value",     "count",   "host",
-    "pid",     "world_size", "monotonic", "liveness",  "supervisor"};
+    "ts",      "ts_ns",      "type",      "step",      "name",       "rank",    "writer",
+    "attempt", "seq",        "blocking",  "insert_id", "mono",       "mono_ns", "status",
+    "signal",  "available",  "active",    "total",     "from",       "to",      "from_ns",
+    "to_ns",   "thread",     "begin_seq", "wall_ns",   "value",      "count",   "host",
+    "pid",     "world_size", "monotonic", "liveness",  "supervisor", "journal"};
 
 constexpr std::size_t kKeyLengths = 12;  // one more than the longest known key
 constexpr std::size_t kKeysOfLength = 8;

@@ -48,8 +48,9 @@ enum class Field : std::uint8_t {
   kMonotonic,
   kLiveness,
   kSupervisor,
+  kJournal,
 };
-inline constexpr std::size_t kFieldCount = static_cast<std::size_t>(Field::kSupervisor) + 1;
+inline constexpr std::size_t kFieldCount = static_cast<std::size_t>(Field::kJournal) + 1;
 
 /// The field's key in the file, e.g. "ts_ns".
 std::string_view FieldName(Field field);

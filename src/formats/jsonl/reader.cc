@@ -166,6 +166,10 @@ class FileReader {
     ProblemKind kind = ProblemKind::kBadLine;
     std::string sentence;
     if (!ReadEventLine(parsed_, &event, &kind, &sentence)) return Skip(kind, std::move(sentence));
+    if (event.one_run) {
+      events_.one_run = true;
+      return OkStatus();
+    }
     std::string_view insert_id;
     if (!ReadInsertId(&insert_id)) {
       return Skip(ProblemKind::kBadLine, "the field \"insert_id\" must be a string or a number");
@@ -295,6 +299,7 @@ class FileReader {
     stream->writer.host = event.host;
     stream->writer.monotonic = event.monotonic;
     stream->writer.supervisor = event.supervisor;
+    stream->writer.event_file = !event.journal;
     stream->liveness = event.liveness;
   }
 
@@ -433,7 +438,7 @@ Result<Import> ReadEvents(std::string_view text, const Options& options) {
   }
   const StreamOrder order = OrderStreams(&events);
   std::vector<RunCut> cuts;
-  if (options.split_runs) cuts = FindRunCuts(events, order);
+  if (options.split_runs && !events.one_run) cuts = FindRunCuts(events, order);
   import.runs = BuildRuns(std::move(events), order, cuts);
   return import;
 }

@@ -26,9 +26,11 @@
 /// by WriteEvents reads back as the same records:
 ///   `notice` (`signal`: number or name), `step_soft_end` (`step`), `clock` (`wall_ns`),
 ///   `log` (`name`, `value`, `step`), `note` (`name`, `count`), `config` (`name`), `stderr_tail`,
-///   `dropped` (`count`); and `writer`, which has no time and is no record: what is known about one
-///   writer (`host`, `pid`, `world_size`, `monotonic`, `supervisor`; `liveness`: "alive" or
-///   "dead").
+///   `dropped` (`count`); `one_run`, which has neither time nor writer: the file tells of one run,
+///   also where it would be split (Import::runs); and `writer`, which has no time and is no record:
+///   what is known about one writer (`host`, `pid`, `world_size`, `monotonic`, `supervisor`;
+///   `liveness`: "alive" or "dead"; `journal`: its lines are the records of a journal, of which the
+///   ledger makes more).
 /// Fields beyond the common ones: `thread` (small ordinal), `begin_seq` (on a span's end: the `seq`
 /// of its begin), `wall_ns` (on a heartbeat). `rank` -1 means that the rank is not known.
 ///
@@ -102,8 +104,8 @@ struct Import {
   /// that (exits, heartbeats) stays with the earlier run. Records of other ranks go by time, from
   /// their own `job_start` after the end on; explicit attempts go as a whole; `exclude` goes by
   /// the start of the time it excludes. Each run of such a file carries the note
-  /// `run_name_reused`. A file whose lead records work both with and without `attempt` is not
-  /// split.
+  /// `run_name_reused`. A file whose lead records work both with and without `attempt`, or that
+  /// says `one_run`, is not split.
   std::vector<RunRecords> runs;
   std::vector<Problem> problems;  ///< in line order, at most Options::problems_limit
   std::uint64_t problems_total = 0;

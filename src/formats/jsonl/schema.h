@@ -18,6 +18,9 @@ struct EventType {
 /// A line about a writer rather than by one; see reader.h.
 inline constexpr std::string_view kWriterLine = "writer";
 
+/// A line that says that the file tells of one run, whatever its attempts look like.
+inline constexpr std::string_view kOneRunLine = "one_run";
+
 /// The record behind a `type`; false for an unknown one.
 bool ParseEventType(std::string_view name, EventType* type);
 

@@ -66,15 +66,12 @@ inline Strings DescribeAll(const RunRecords& run) {
   return lines;
 }
 
-inline std::string WriteToString(const RunRecords& run, const WriteOptions& options = {}) {
+inline std::string WriteToString(const RunRecords& run) {
   std::string text;
-  const Status status = WriteEvents(
-      run,
-      [&](std::string_view chunk) {
-        text.append(chunk);
-        return OkStatus();
-      },
-      options);
+  const Status status = WriteEvents(run, [&](std::string_view chunk) {
+    text.append(chunk);
+    return OkStatus();
+  });
   HEADWAY_CHECK(status.ok());
   return text;
 }

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -13,99 +13,41 @@
 
 #include "base/json_writer.h"
 #include "formats/jsonl/schema.h"
+#include "ledger/ledger.h"
 
 namespace headway::jsonl {
 namespace {
 
 constexpr std::size_t kChunkBytes = std::size_t{64} << 10;
-constexpr std::int64_t kTogetherNs = 60'000'000'000;
 constexpr std::uint64_t kSlicesUnknown = 0xffffffff;
 
-/// First and last time of each writer's records.
-struct Life {
-  std::int64_t first_ns = std::numeric_limits<std::int64_t>::max();
-  std::int64_t last_ns = std::numeric_limits<std::int64_t>::min();
-
-  void Cover(std::int64_t from_ns, std::int64_t to_ns) {
-    first_ns = std::min(first_ns, from_ns);
-    last_ns = std::max(last_ns, to_ns);
-  }
-  /// Whether `later`, which begins no earlier, belongs to the same attempt.
-  bool Joins(const Life& later) const {
-    return later.first_ns <= last_ns ||
-           (first_ns <= std::numeric_limits<std::int64_t>::max() - kTogetherNs &&
-            later.first_ns <= first_ns + kTogetherNs);
-  }
-};
-
-std::vector<Life> Lives(const RunRecords& run) {
-  std::vector<Life> lives(run.writers.size());
-  for (const Record& record : run.records) {
-    lives[record.writer].Cover(record.time_ns, record.time_ns);
-  }
-  return lives;
-}
-
-/// Writers of one attempt.
-struct Group {
-  std::vector<std::size_t> writers;
-  Life life;
-  std::int64_t index = -1;
-  bool journals = false;  // keyless ones
-};
-
-/// Whether restart counts tell the attempts apart: each has one, and no two have the same.
-bool IndicesTell(const std::vector<Group>& groups, const RunRecords& run) {
-  std::set<std::int64_t> seen;
-  for (const Group& group : groups) {
-    if (group.index < 0 || !seen.insert(group.index).second) return false;
-    for (const std::size_t w : group.writers) {
-      if (run.writers[w].attempt_index != group.index) return false;
-    }
-  }
-  return true;
-}
-
+/// [num_writers] The ledger's attempts, -1: none. By their restart counts where each has one that
+/// no other has, else by the ledger's numbers.
 std::vector<std::int64_t> NumberAttempts(const RunRecords& run) {
-  const std::vector<Life> lives = Lives(run);
-  std::map<std::string_view, Group> keyed;
-  std::vector<std::size_t> journals;  // without a key, that may lead
-  for (std::size_t w = 0; w < run.writers.size(); ++w) {
-    const Writer& writer = run.writers[w];
-    if (!writer.attempt_key.empty()) {
-      Group& group = keyed[writer.attempt_key];
-      group.writers.push_back(w);
-      group.life.Cover(lives[w].first_ns, lives[w].last_ns);
-      group.index = writer.attempt_index;
-    } else if (!writer.event_file && writer.rank <= 0) {
-      journals.push_back(w);
-    }
+  ledger::Ledger ledger;
+  ledger.Add(run);
+  std::vector<std::int64_t> attempts = ledger.AttemptsOfWriters();
+  std::set<std::pair<std::int64_t, std::int64_t>> pairs;  // (attempt, restart count)
+  std::set<std::int64_t> numbers;
+  std::set<std::int64_t> counts;
+  for (std::size_t w = 0; w < attempts.size(); ++w) {
+    if (attempts[w] < 0) continue;
+    pairs.emplace(attempts[w], run.writers[w].attempt_index);
+    numbers.insert(attempts[w]);
+    counts.insert(run.writers[w].attempt_index);
   }
-  std::vector<Group> groups;
-  std::ranges::stable_sort(journals, {}, [&](std::size_t w) { return lives[w].first_ns; });
-  for (const std::size_t w : journals) {
-    if (groups.empty() || !groups.back().life.Joins(lives[w])) groups.push_back({});
-    groups.back().journals = true;
-    groups.back().writers.push_back(w);
-    groups.back().life.Cover(lives[w].first_ns, lives[w].last_ns);
-  }
-  for (auto& [key, group] : keyed) groups.push_back(std::move(group));
-  if (!IndicesTell(groups, run)) {
-    std::ranges::stable_sort(groups, {}, [](const Group& group) { return group.life.first_ns; });
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-      groups[g].index = static_cast<std::int64_t>(g);
-    }
-  }
-  std::vector<std::int64_t> attempts(run.writers.size(), -1);
-  for (const Group& group : groups) {
-    for (const std::size_t w : group.writers) attempts[w] = group.index;
+  const bool told = pairs.size() == numbers.size() && pairs.size() == counts.size();
+  if (!told || counts.contains(-1)) return attempts;
+  for (std::size_t w = 0; w < attempts.size(); ++w) {
+    const bool keyed = !run.writers[w].attempt_key.empty();  // though it may have said nothing
+    if (attempts[w] >= 0 || keyed) attempts[w] = run.writers[w].attempt_index;
   }
   return attempts;
 }
 
 /// What every line of a writer says about it: `,"writer":"w","rank":1,"attempt":2`.
 std::vector<std::string> WriterFields(const RunRecords& run,
-                                      std::span<const std::int64_t> attempts) {
+                                      const std::vector<std::int64_t>& attempts) {
   std::vector<std::string> fields(run.writers.size());
   std::set<std::pair<std::int64_t, std::string>> taken;  // (attempt, name) is a writer's identity
   for (std::size_t w = 0; w < run.writers.size(); ++w) {
@@ -142,6 +84,9 @@ class LineWriter {
       : run_(run), sink_(sink), fields_(std::move(fields)) {}
 
   Status Write() {
+    if (MayLookLikeSeveral()) {
+      chunk_.append(R"({"type":")").append(kOneRunLine).append("\"}\n");
+    }
     const std::vector<bool> silent = SilentWriters();
     for (std::size_t w = 0; w < run_.writers.size(); ++w) {
       AboutWriter(w, silent[w]);
@@ -173,6 +118,20 @@ class LineWriter {
     return order;
   }
 
+  /// Whether a first step comes after a clean end: the mark of a name that was used again.
+  bool MayLookLikeSeveral() const {
+    std::optional<std::int64_t> end;
+    for (const Record& record : run_.records) {
+      const bool clean = (record.type == RecordType::kJobEnd && record.a == 0) ||
+                         (record.type == RecordType::kExit && record.a == 0 && record.b == 0);
+      if (clean) end = std::min(end.value_or(record.time_ns), record.time_ns);
+    }
+    return end && std::ranges::any_of(run_.records, [&end](const Record& record) {
+             return record.type == RecordType::kStepStart && record.a <= 1 &&
+                    record.time_ns >= *end;
+           });
+  }
+
   /// Writers without a record: only a line about them keeps them.
   std::vector<bool> SilentWriters() const {
     std::vector<bool> silent(run_.writers.size(), true);
@@ -184,7 +143,8 @@ class LineWriter {
     const Writer& writer = run_.writers[w];
     const Liveness liveness = run_.liveness.empty() ? Liveness::kUnknown : run_.liveness[w];
     if (!silent && writer.host.empty() && writer.pid == 0 && writer.world_size < 0 &&
-        !writer.monotonic && !writer.supervisor && liveness == Liveness::kUnknown) {
+        !writer.monotonic && !writer.supervisor && writer.event_file &&
+        liveness == Liveness::kUnknown) {
       return;
     }
     chunk_.append(R"({"type":")").append(kWriterLine).append("\"").append(fields_[w]);
@@ -192,6 +152,7 @@ class LineWriter {
     if (writer.pid != 0) Number("pid", writer.pid);
     if (writer.world_size >= 0) Number("world_size", writer.world_size);
     if (writer.monotonic) chunk_.append(R"(,"monotonic":true)");
+    if (!writer.event_file) chunk_.append(R"(,"journal":true)");
     if (writer.supervisor) chunk_.append(R"(,"supervisor":true)");
     if (liveness == Liveness::kAlive) Text("liveness", "alive");
     if (liveness == Liveness::kDead) Text("liveness", "dead");
@@ -297,14 +258,8 @@ class LineWriter {
 
 }  // namespace
 
-Status WriteEvents(const RunRecords& run, const Sink& sink, const WriteOptions& options) {
-  if (!options.attempts.empty() && options.attempts.size() != run.writers.size()) {
-    return Status(Code::kInvalidArgument, "WriteEvents needs one attempt a writer, or none at all");
-  }
-  std::vector<std::int64_t> numbered;
-  std::span<const std::int64_t> attempts = options.attempts;
-  if (attempts.empty()) attempts = numbered = NumberAttempts(run);
-  return LineWriter(run, sink, WriterFields(run, attempts)).Write();
+Status WriteEvents(const RunRecords& run, const Sink& sink) {
+  return LineWriter(run, sink, WriterFields(run, NumberAttempts(run))).Write();
 }
 
 }  // namespace headway::jsonl

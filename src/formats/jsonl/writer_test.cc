@@ -9,6 +9,7 @@
 
 #include "formats/jsonl/reader.h"
 #include "formats/jsonl/test_runs.h"
+#include "ledger/ledger.h"
 
 namespace headway::jsonl {
 namespace {
@@ -158,7 +159,7 @@ Strings Uids(const RunRecords& run) {
   return uids;
 }
 
-TEST(WriteEventsTest, NumbersTheAttemptsOfJournals) {
+TEST(WriteEventsTest, NumbersAttemptsAsTheLedgerDoes) {
   struct Case {
     const char* what;
     RunRecords run;
@@ -175,23 +176,61 @@ TEST(WriteEventsTest, NumbersTheAttemptsOfJournals) {
       {"each leading journal without a key is one",
        Starts({Journal("h", -1, "", -1), Journal("h", -1, "", -1), Journal("i", 3, "", -1)},
               {500, 1, 2}),
-       {"0/i", "0/h", "1/h"}},  // i says none: the one that is open
-      {"unless they begin together",
+       {"0/i", "0/h", "1/h"}},
+      {"journals of rank 0 follow each other, however close",
        Starts({Journal("h", 0, "", -1), Journal("h", 0, "", -1)}, {30, 1}),
-       {"0/h", "0/h#2"}},
+       {"0/h", "1/h"}},
   };
-  for (const Case& c : cases) EXPECT_EQ(Uids(ReadOne(WriteToString(c.run))), c.uids) << c.what;
+  for (Case c : cases) {
+    for (std::size_t w = 0; w < c.run.writers.size(); ++w) {
+      c.run.writers[w].uid += std::to_string(w);  // of journals of their own
+    }
+    EXPECT_EQ(Uids(ReadOne(WriteToString(c.run))), c.uids) << c.what;
+  }
 }
 
-TEST(WriteEventsTest, TakesAttemptsFromTheCaller) {
-  const RunRecords run = Starts(
-      {Journal("h", 0, "", -1), Journal("h", 0, "", -1), Journal("x", 1, "", -1)}, {30, 1, 2});
-  const std::vector<std::int64_t> attempts = {5, 2, -1};
-  EXPECT_EQ(Uids(ReadOne(WriteToString(run, {.attempts = attempts}))),
-            (Strings{"2/h", "5/h", "2/x"}));
-  const Status status = WriteEvents(run, [](std::string_view) { return OkStatus(); },
-                                    {.attempts = std::span(attempts).first(2)});
-  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+// Eight processes without a rank are killed within a minute of their start, and started again.
+TEST(WriteEventsTest, KeepsRestartsOfUnrankedProcessesApart) {
+  RunRecords run;
+  for (int w = 0; w < 16; ++w) {
+    run.writers.push_back(Journal("host:" + std::to_string(100 + w), -1, "", -1));
+    for (int n = 0; n < 4; ++n) {
+      Record record;
+      record.type = RecordType::kStepStart;
+      record.writer = static_cast<WriterId>(w);
+      record.seq = static_cast<std::uint64_t>(n);
+      record.a = n;
+      record.time_ns = ((w < 8 ? 0 : 20) + n) * 1'000'000'000LL + w;
+      run.records.push_back(record);
+    }
+  }
+  ledger::Ledger before;
+  before.Add(run);
+  ledger::Ledger after;
+  after.Add(ReadOne(WriteToString(run)));
+  const Report report = before.MakeReport();
+  EXPECT_EQ(report.attempts.size(), 2U);
+  EXPECT_EQ(ToJson(after.MakeReport()), ToJson(report));
+}
+
+TEST(WriteEventsTest, OneRunStaysOne) {
+  RunRecords run = Starts({Journal("h", 0, "j/0", 0), Journal("h", 0, "j/1", 1)}, {0, 100});
+  for (const WriterId w : {0, 1}) {
+    Record record;
+    record.type = RecordType::kStepStart;
+    record.writer = w;
+    record.seq = 1;
+    record.time_ns = run.records[w].time_ns + 1;
+    run.records.push_back(record);
+    record.type = RecordType::kJobEnd;
+    record.seq = 2;
+    record.time_ns += 1;
+    run.records.push_back(record);
+  }
+  const Result<Import> import = ReadEvents(WriteToString(run), {.strict = true});
+  ASSERT_TRUE(import.ok());
+  ASSERT_EQ(import->runs.size(), 1U);
+  EXPECT_EQ(import->runs.front().records.size(), run.records.size());
 }
 
 TEST(WriteEventsTest, KeepsWhatIsKnownOfAJournal) {
@@ -206,9 +245,9 @@ TEST(WriteEventsTest, KeepsWhatIsKnownOfAJournal) {
   EXPECT_EQ(
       DescribeWriter(again, 0),
       "1/node \"7\" name=node \"7\" rank=0 key=attempt:1 index=1 world=16 host=node7 pid=4711 "
-      "monotonic file live=2");
+      "monotonic live=2");
   EXPECT_EQ(DescribeWriter(again, 1),
-            "1/rank2 name=rank2 rank=2 key=attempt:1 index=1 world=-1 host= pid=0 monotonic file "
+            "1/rank2 name=rank2 rank=2 key=attempt:1 index=1 world=-1 host= pid=0 monotonic "
             "live=0");
 }
 

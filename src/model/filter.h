@@ -1,0 +1,110 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/status.h"
+
+/// The filter language of lists: which rows to show, and in which order. A subset of the filters of
+/// AIP-160 and the orders of AIP-132, the same on the command line and for whoever else lists
+/// things. Pure; safe from any thread.
+///
+///     filter      = conjunction
+///     conjunction = disjunction { "AND" disjunction }
+///     disjunction = term { "OR" term }                     OR binds tighter than AND
+///     term        = [ "NOT" ] ( "(" conjunction ")" | comparison )
+///     comparison  = FIELD ( "=" | "!=" | "<" | "<=" | ">" | ">=" | ":" ) VALUE
+///
+/// A VALUE is a word up to the next blank or parenthesis, or a text in single or double quotes, in
+/// which a backslash takes the next character as it is. `:` asks whether a text contains another,
+/// and `FIELD:*` whether the value is known at all; any other comparison with an unknown value is
+/// false.
+
+namespace headway {
+
+enum class FieldType : std::uint8_t {
+  kText,      ///< compared byte by byte
+  kInteger,   ///< "3"
+  kRatio,     ///< "0.9" or "90%"
+  kDuration,  ///< nanoseconds; "1h30m", as ParseDuration
+  kTime,      ///< nanoseconds since 1970; RFC 3339 or "@NS"
+};
+
+/// What rows have: known by its place in a table of fields.
+struct FilterField {
+  std::string_view name;
+  FieldType type = FieldType::kText;
+  std::vector<std::string_view> choices;  ///< all that it can be; empty: any text
+};
+
+/// The value of a field: a string for kText, a double for kRatio, else an integer; none when it is
+/// not known.
+using FieldValue = std::variant<std::monostate, std::string, std::int64_t, double>;
+/// A row: gives the value of `fields[field]`.
+using FilterRow = std::function<FieldValue(std::size_t field)>;
+
+inline constexpr std::size_t kFilterBytes = 4096;
+inline constexpr int kFilterDepth = 50;
+
+class Filter {
+ public:
+  /// Takes every row.
+  Filter() = default;
+  /// InvalidArgument says in which column of `text`, counted from 1, and what could stand there.
+  /// At most `kFilterBytes` long, with parentheses and NOTs at most `kFilterDepth` deep. A text of
+  /// blanks takes every row.
+  static Result<Filter> Parse(std::string_view text, std::span<const FilterField> fields);
+
+  bool Matches(const FilterRow& row) const;
+
+  /// Internal to the parser.
+  enum class Operator : std::uint8_t {
+    kAnd,
+    kOr,
+    kNot,
+    kKnown,
+    kHas,
+    kEqual,
+    kUnequal,
+    kLess,
+    kLessEqual,
+    kGreater,
+    kGreaterEqual
+  };
+  struct Node {
+    Operator op = Operator::kAnd;
+    std::vector<Node> operands;  // of kAnd, kOr, kNot
+    std::size_t field = 0;       // of the others, as the next
+    FieldValue value;
+  };
+
+ private:
+  explicit Filter(Node root) : root_(std::move(root)) {}
+  Node root_;
+};
+
+/// "goodput desc, start": fields by which rows are ordered, each upwards unless `desc` follows it.
+/// Rows of which a value is not known come last, in either direction.
+class RowOrder {
+ public:
+  /// InvalidArgument as Filter::Parse.
+  static Result<RowOrder> Parse(std::string_view text, std::span<const FilterField> fields);
+
+  /// Whether `a` comes before `b`; a strict weak order.
+  bool Before(const FilterRow& a, const FilterRow& b) const;
+
+ private:
+  struct Key {
+    std::size_t field = 0;
+    bool descending = false;
+  };
+  std::vector<Key> keys_;
+};
+
+}  // namespace headway
