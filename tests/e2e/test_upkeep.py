@@ -134,8 +134,8 @@ def test_a_dead_file_server_holds_up_nothing(network: Headway) -> None:
         print("ready", flush=True)
         while True:
             if run.last_step == 11:
-                print("heard", flush=True)
                 run.step(12)
+                print("heard", flush=True)
             time.sleep(0.01)
     """)  # fmt: skip
     child = network.start("run", "--run", "r", "--settle", "50ms", *command)
