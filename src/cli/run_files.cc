@@ -12,6 +12,7 @@
 #include "cli/text.h"
 #include "journal/directory.h"
 #include "journal/reader.h"
+#include "transfer/carrier.h"
 
 namespace headway::cli {
 namespace {
@@ -52,6 +53,7 @@ void LookAtFiles(RunFacts* facts) {
     struct stat info;
     if (::lstat(file.path.c_str(), &info) != 0) continue;
     facts->bytes += static_cast<std::uint64_t>(info.st_blocks) * 512;
+    if (!transfer::IsDelivered(file)) facts->undelivered = file.header.destination;
     facts->written =
         std::max(facts->written, info.st_mtim.tv_sec * kNanosPerSecond + info.st_mtim.tv_nsec);
   }
@@ -99,19 +101,21 @@ bool Prunable(const RunFacts& facts, WallNs now, std::int64_t age_ns) {
 }
 
 Status RemoveRun(const runs::Run& run) {
+  std::vector<journal::JournalFile> files = run.journals;
+  files.insert(files.end(), run.copies.begin(), run.copies.end());
   std::set<std::string> directories;
-  for (const journal::JournalFile& file : run.journals) directories.insert(DirectoryOf(file.path));
+  for (const journal::JournalFile& file : files) directories.insert(DirectoryOf(file.path));
   for (const std::string& directory : directories) {
     const Result<UniqueFd> fd = OpenRunDirectory(directory);
     if (!fd.ok()) return fd.status();
     const journal::RunLock lock = journal::RunLock::Acquire(directory);
-    for (const journal::JournalFile& file : run.journals) {
+    for (const journal::JournalFile& file : files) {
       if (DirectoryOf(file.path) == directory && Lives(file)) {
         return {Code::kFailedPrecondition,
                 "a process has begun to write to " + file.path + "; nothing more is deleted"};
       }
     }
-    for (const journal::JournalFile& file : run.journals) {
+    for (const journal::JournalFile& file : files) {
       if (DirectoryOf(file.path) != directory) continue;
       const std::string name = file.path.substr(directory.size() + 1);
       if (::unlinkat(fd->get(), name.c_str(), 0) != 0 && errno != ENOENT) {

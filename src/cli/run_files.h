@@ -16,8 +16,10 @@ namespace headway::cli {
 struct RunFacts {
   runs::Run run;
   Report report;
-  bool live = false;         ///< a process of it, or its supervisor, is alive
-  bool imported = false;     ///< all of it was imported: no process can belong to it
+  bool live = false;      ///< a process of it, or its supervisor, is alive
+  bool imported = false;  ///< all of it was imported: no process can belong to it
+  /// Where journals of it have still to be copied to, see transfer/carrier.h; empty: nowhere.
+  std::string undelivered;
   std::uint64_t bytes = 0;   ///< that its journals take on disk
   std::int64_t written = 0;  ///< wall time at which one of their files was last written to
 };
@@ -34,9 +36,9 @@ inline constexpr std::int64_t kSilenceNs = 24 * 3600 * kNanosPerSecond;
 /// whichever is later. Of imported data only the latter: they may tell of any time.
 std::int64_t LastChange(const RunFacts& facts);
 
-/// Whether pruning what is older than `age_ns` takes the run at `now`: no process of it is alive,
-/// its last change is older than that, and it has ended, was imported, or has been silent for
-/// `kSilenceNs`.
+/// Whether pruning what is older than `age_ns` takes the run at `now`, delivered or not: no process
+/// of it is alive, its last change is older than that, and it has ended, was imported, or has been
+/// silent for `kSilenceNs`.
 bool Prunable(const RunFacts& facts, WallNs now, std::int64_t age_ns);
 
 /// Deletes the journals of the run, and its directory once that is empty. Follows no symbolic link.

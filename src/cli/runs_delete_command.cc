@@ -99,10 +99,11 @@ class RunsPruneCommand final : public Command {
   void Describe(Description* description) override {
     description->Text(
         "Deletes the journals of runs that have ended and whose last record is older than the "
-        "given "
-        "time; the age of an imported run counts from its import. Runs with a live process stay. "
+        "given time; the age of an imported run counts from its import. Runs with a live process "
+        "stay. "
         "One whose processes can't be seen from here, such as those of another machine, counts as "
-        "ended when it has been silent for a day.");
+        "ended when it has been silent for a day. What has still to be copied from this machine to "
+        "a directory on a network stays, too.");
     Argument& older = description->Duration("--older-than", &older_than_, "how old, e.g. 30d");
     older.help += " (required)";
     description->Flag("--dry-run", &dry_run_, "only say what would be deleted");
@@ -133,6 +134,15 @@ class RunsPruneCommand final : public Command {
         continue;
       }
       if (!Prunable(*facts, now, *older_than_)) {
+        ++kept;
+        continue;
+      }
+      if (!facts->undelivered.empty()) {
+        problems.push_back(
+            {Code::kFailedPrecondition,
+             "run " + PrintableLine(facts->run.label) + " stays: it has not been copied to " +
+                 PrintableLine(facts->undelivered) +
+                 " yet, which the next `headway run` here does; `headway runs delete` deletes it"});
         ++kept;
         continue;
       }

@@ -204,15 +204,16 @@ Result<std::vector<JournalFile>> ListJournals(const std::string& dir, const std:
   return files;
 }
 
-void AddJournal(JournalFile file, std::vector<JournalFile>* journals) {
+std::optional<JournalFile> AddJournal(JournalFile file, std::vector<JournalFile>* journals) {
   const auto same = std::find_if(
       journals->begin(), journals->end(),
       [&file](const JournalFile& known) { return known.header.uid == file.header.uid; });
   if (same == journals->end()) {
     journals->push_back(std::move(file));
-    return;
+    return std::nullopt;
   }
-  if (StandingOf(file) > StandingOf(*same)) *same = std::move(file);
+  if (StandingOf(file) > StandingOf(*same)) std::swap(file, *same);
+  return file;
 }
 
 Result<Resume> ParseResume(std::string_view text) {

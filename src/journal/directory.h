@@ -39,8 +39,9 @@ Result<std::vector<JournalFile>> ListJournals(const std::string& dir, const std:
                                               std::vector<Status>* problems = nullptr);
 
 /// Adds `file` to `*journals` unless it is there: a journal and its copies are one journal, and of
-/// them the file that its writer made counts, else the longest.
-void AddJournal(JournalFile file, std::vector<JournalFile>* journals);
+/// them the file that its writer made counts, else the longest. Returns the one that does not
+/// count.
+std::optional<JournalFile> AddJournal(JournalFile file, std::vector<JournalFile>* journals);
 
 enum class Resume : std::uint8_t { kAuto, kMust, kNever };
 

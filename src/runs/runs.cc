@@ -200,7 +200,9 @@ Result<std::vector<Run>> List(const std::vector<std::string>& dirs, const std::s
         run.uid = file.header.run_uid;
         run.project = project;
         run.name = file.header.run;
-        journal::AddJournal(std::move(file), &run.journals);
+        if (auto copy = journal::AddJournal(std::move(file), &run.journals)) {
+          run.copies.push_back(*std::move(copy));
+        }
       }
     }
   }

@@ -24,6 +24,8 @@ struct Run {
   RunUid uid;
   std::int64_t start = 0;  ///< wall time of its first journal's anchor or record
   std::vector<journal::JournalFile> journals;  ///< by start
+  /// Copies of them elsewhere: nobody reads those, but they belong to the run.
+  std::vector<journal::JournalFile> copies;
 };
 
 /// The runs of `project` below the directories, newest first. What can't be read is told in

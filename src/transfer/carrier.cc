@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -14,6 +15,16 @@ namespace {
 constexpr const char* kDelivered = "delivered";
 
 }  // namespace
+
+bool IsDelivered(const journal::JournalFile& file) {
+  if (file.header.destination.empty()) return true;
+  // <dir>/journals/<project>/<run>/<file>
+  std::string dir = file.path;
+  for (int i = 0; i < 4; ++i) dir.resize(std::min(dir.size(), dir.rfind('/')));
+  if (dir == file.header.destination) return true;
+  const std::string note = JoinPath(JoinPath(dir, kDelivered), ToHex(file.header.uid));
+  return ::access(note.c_str(), F_OK) == 0;
+}
 
 bool Carrier::IsWanted(const Source& source) const {
   if (source.header.destination.empty() || source.header.destination == scope_.dir) return false;

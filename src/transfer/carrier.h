@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "journal/directory.h"
 #include "transfer/journal_copy.h"
 #include "transfer/source.h"
 
@@ -16,6 +17,9 @@
 /// run that was deleted at its destination does not come back.
 
 namespace headway::transfer {
+
+/// Whether `file` has arrived where it was wanted, or was never wanted anywhere but where it is.
+bool IsDelivered(const journal::JournalFile& file);
 
 class Carrier {
  public:

@@ -260,3 +260,5 @@ def test_a_journal_and_its_copy_count_once(three: Headway, tmp_path: Path) -> No
         True
     ]
     assert three.json("goodput", "b", *both) == three.json("goodput", "b")
+    three("runs", "delete", "b", "--yes", *both)
+    assert {run["run"] for run in three.json("runs", "list", *both)} == {"a", "h"}

@@ -167,8 +167,14 @@ def test_trouble_is_told_and_nothing_is_lost(network: Headway) -> None:
     assert f"they stay in {node(network)}" in result.stderr
     assert network.data.read_text() == "no directory\n"
     network.data.unlink()
+    prune = ("runs", "prune", "--older-than", "1ms", "--dir", node(network))
+    kept = network(*prune)
+    assert f"run r stays: it has not been copied to {network.data} yet" in kept.stderr
+    assert "1 stays" in kept.stdout
     network("run", "--run", "other", "--", "sleep", "0.1")
     wait_until(lambda: steps_of(network, "r") == 5, "what was left is delivered")
+    wait_until(lambda: "deleted r" in network(*prune).stdout, "what has arrived may go")
+    assert steps_of(network, "r") == 5
 
 
 def test_the_next_one_delivers_what_a_killed_one_left(network: Headway) -> None:
