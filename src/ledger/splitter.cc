@@ -56,6 +56,17 @@ std::int64_t Select(const std::int64_t* values, std::size_t count, std::size_t k
   }
 }
 
+// The same for a few values, by counting who is smaller.
+std::int64_t SelectOfFew(const std::int64_t* values, std::size_t count, std::size_t k) {
+  for (std::size_t i = 0; i < count; ++i) {
+    std::size_t rank = 0;
+    for (std::size_t j = 0; j < i; ++j) rank += values[j] <= values[i] ? 1 : 0;
+    for (std::size_t j = i + 1; j < count; ++j) rank += values[j] < values[i] ? 1 : 0;
+    if (rank == k) return values[i];
+  }
+  return values[0];
+}
+
 }  // namespace
 
 std::int64_t FloorMedian(std::vector<std::int64_t>* values) {
@@ -174,7 +185,7 @@ void Splitter::RefreshBaseline(std::int64_t value) {
 // The floor-median of the window. It is close to the last one nearly always: one pass then finds
 // the few values around that.
 std::int64_t Splitter::WindowMedian(std::int64_t guess) {
-  constexpr std::size_t kFew = 12;
+  constexpr std::size_t kFew = 16;
   const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(observed_, kWindow));
   const std::int64_t* const values = window_.data();
   if (count % 2 == 0) {
@@ -182,21 +193,24 @@ std::int64_t Splitter::WindowMedian(std::int64_t guess) {
     const std::int64_t low = Select(values, count, count / 2 - 1, high);
     return low + (high - low) / 2;
   }
-  const std::int64_t low = guess - std::min(reach_, guess);
-  const auto width = static_cast<std::uint64_t>(reach_) * 2;
   std::int64_t near[kWindow];
-  std::size_t found = 0;
-  std::size_t below = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    near[found] = values[i];
-    found += static_cast<std::uint64_t>(values[i]) - static_cast<std::uint64_t>(low) <= width;
-    below += values[i] < low;
+  for (int tries = 0; tries < 2; ++tries) {
+    const std::int64_t low = guess - std::min(reach_, guess);
+    const auto width = static_cast<std::uint64_t>(reach_) * 2;
+    std::size_t found = 0;
+    std::size_t below = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      near[found] = values[i];
+      found += static_cast<std::uint64_t>(values[i]) - static_cast<std::uint64_t>(low) <= width;
+      below += values[i] < low;
+    }
+    if (below <= count / 2 && count / 2 < below + found) {
+      if (found > kFew) reach_ -= reach_ / 8;
+      const std::size_t k = count / 2 - below;
+      return found <= 2 * kFew ? SelectOfFew(near, found, k) : Select(near, found, k, guess);
+    }
+    reach_ = std::min(2 * reach_ + guess / 1024 + 1, std::int64_t{1} << 60);
   }
-  if (found > kFew) reach_ -= reach_ / 4;
-  if (below <= count / 2 && count / 2 < below + found) {
-    return Select(near, found, count / 2 - below, guess);
-  }
-  reach_ = std::min(reach_ + reach_ / 2 + guess / 1024 + 1, std::int64_t{1} << 60);
   return Select(values, count, count / 2, guess);
 }
 
