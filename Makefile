@@ -62,8 +62,8 @@ sanitize-asan-ubsan sanitize-tsan: sanitize-%: setup
 	@tools/run_tests --build-dir build/$* --label 'unit|scenario'
 
 .PHONY: check-full
-check-full: check tidy sanitize fuzz ## Everything, with the heavy tests and a short run of each fuzzer
-	@tools/run_tests
+check-full: check tidy sanitize fuzz ## Everything, with the heavy tests ten times over (an hour or more)
+	@HEADWAY_FULL=1 tools/run_tests
 
 .PHONY: bench
 bench: build ## Run the benchmarks
