@@ -337,6 +337,15 @@ std::vector<TimedRecord> Intake::Records() const {
 
 void Intake::ListLogs(std::vector<const RecordLog*>* logs, RecordLog* loose) const {
   for (const auto& [key, flow] : flows_) flow->ListLogs(logs, loose);
+  // By time, so that whoever reads them derives each attempt from the one before.
+  auto first_time = [](const RecordLog* log) {
+    RecordLog::Cursor cursor;
+    TimedRecord first;
+    return log->Next(&cursor, &first) ? first.time : kNoTime;
+  };
+  std::stable_sort(logs->begin(), logs->end(), [&](const RecordLog* a, const RecordLog* b) {
+    return first_time(a) < first_time(b);
+  });
 }
 
 std::size_t Intake::MemoryBytes() const {
