@@ -1,24 +1,24 @@
 #include "ledger/flow.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 namespace headway::ledger {
 namespace {
-
-// An order of writers that does not depend on when they were heard of.
-bool WriterBefore(const RunContext& context, WriterId a, WriterId b) {
-  if (a == b) return false;
-  const Writer& x = context.writers[a];
-  const Writer& y = context.writers[b];
-  return std::tie(x.rank, x.name, x.uid) < std::tie(y.rank, y.name, y.uid);
-}
 
 auto ContentOf(const Record& r) {
   return std::tuple(r.time_ns, r.type, r.span, r.blocking, r.thread, r.name, r.a, r.b);
 }
 
 }  // namespace
+
+bool WriterBefore(const RunContext& context, WriterId a, WriterId b) {
+  if (a == b) return false;
+  const Writer& x = context.writers[a];
+  const Writer& y = context.writers[b];
+  return std::tie(x.rank, x.name, x.uid) < std::tie(y.rank, y.name, y.uid);
+}
 
 std::vector<TimedRecord> InOrder(std::vector<Record> records, const RunContext& context,
                                  std::int64_t* seq_conflicts) {
@@ -218,11 +218,29 @@ void Flow::Open(bool implicit) {
   for (const TimedRecord& timed : early) AppendOther(timed);
 }
 
-// The open attempt ended before its record `split`: what followed is routed again, to a new one.
+// The open attempt ended before its record `split`: what followed is routed again, to a new one,
+// and so are ranks that started after the lead's last record in the old one.
 void Flow::OpenAt(std::uint64_t split) {
-  std::vector<TimedRecord> moved = attempts_.back()->TakeFrom(split);
-  const std::vector<TimedRecord> early = TakeUndecided();
-  moved.insert(moved.end(), early.begin(), early.end());
+  const RecordLog& log = attempts_.back()->log();
+  std::uint64_t left = 0;  // where the lead left the old attempt
+  RecordLog::Cursor cursor;
+  TimedRecord timed;
+  while (cursor.ordinal < split && log.Next(&cursor, &timed)) {
+    if (timed.record.writer == lead_) left = cursor.ordinal;
+  }
+  std::vector<TimedRecord> moved;
+  std::set<WriterId> started;
+  std::uint64_t ordinal = left;
+  for (const TimedRecord& record : attempts_.back()->TakeFrom(left)) {
+    const WriterId writer = record.record.writer;
+    if (record.record.type == RecordType::kJobStart) started.insert(writer);
+    if (ordinal++ < split && !started.contains(writer)) {
+      attempts_.back()->Append(record);
+    } else {
+      moved.push_back(record);
+    }
+  }
+  undecided_.clear();
   moved.insert(moved.end(), ahead_.begin(), ahead_.end());
   ahead_.clear();
   for (auto& [writer, other] : others_) other.ahead = false;
@@ -231,8 +249,8 @@ void Flow::OpenAt(std::uint64_t split) {
     return WriterBefore(*context_, a.record.writer, b.record.writer);
   });
   Open(true);
-  for (const TimedRecord& timed : moved) {
-    timed.record.writer == lead_ ? attempts_.back()->Append(timed) : RouteOther(timed);
+  for (const TimedRecord& record : moved) {
+    record.record.writer == lead_ ? attempts_.back()->Append(record) : RouteOther(record);
   }
 }
 
@@ -240,15 +258,19 @@ void Flow::OpenAt(std::uint64_t split) {
 std::vector<TimedRecord> Flow::TakeUndecided() {
   std::vector<TimedRecord> moved;
   if (undecided_.empty()) return moved;
-  const std::vector<WriterId> writers = std::move(undecided_);
-  undecided_.clear();
+  std::set<WriterId> started;
   for (const TimedRecord& timed : attempts_.back()->TakeFrom(undecided_from_)) {
-    if (std::find(writers.begin(), writers.end(), timed.record.writer) == writers.end()) {
-      attempts_.back()->Append(timed);
-    } else {
+    const WriterId writer = timed.record.writer;
+    if (timed.record.type == RecordType::kJobStart && undecided_.contains(writer)) {
+      started.insert(writer);
+    }
+    if (started.contains(writer)) {
       moved.push_back(timed);
+    } else {
+      attempts_.back()->Append(timed);
     }
   }
+  undecided_.clear();
   return moved;
 }
 
@@ -266,7 +288,11 @@ void Flow::RouteLead(const TimedRecord& timed) {
     if (record.type == RecordType::kJobStart) {
       if (state.ended || state.has_job_start || state.any_step) Open(false);
     } else if (state.ended) {
-      if (step || span) Open(true);
+      if (step || span) {
+        // Without what ended the attempt meanwhile, the lead would have gone on in it.
+        std::erase_if(undecided_, [](const auto& other) { return !other.second; });
+        Open(true);
+      }
     } else if (span && record.span == SpanKind::kAcceleratorInit && state.any_step) {
       const bool reinit =
           std::any_of(state.active.begin(), state.active.end(),
@@ -310,7 +336,7 @@ void Flow::RouteOther(const TimedRecord& timed) {
       other.ahead = true;
     } else {
       if (undecided_.empty()) undecided_from_ = attempts_.back()->log().size();
-      undecided_.push_back(writer);
+      undecided_.emplace(writer, state.ended);
     }
   }
   if (other.ahead) {
@@ -324,7 +350,9 @@ void Flow::RouteOther(const TimedRecord& timed) {
 void Flow::AppendOther(const TimedRecord& timed) {
   OtherRank& other = others_[timed.record.writer];
   other.ahead = false;
-  if (timed.record.type == RecordType::kJobStart) other.started_in = attempts_.size();
+  if (timed.record.type == RecordType::kJobStart && !attempts_.back()->state().ended) {
+    other.started_in = attempts_.size();
+  }
   NoteSign(timed, attempts_.back()->log().size());
   attempts_.back()->Append(timed);
 }

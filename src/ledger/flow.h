@@ -20,6 +20,9 @@ struct WriterClock {
   std::int64_t first_time = 0;
 };
 
+/// An order of writers that does not depend on when they were heard of.
+bool WriterBefore(const RunContext& context, WriterId a, WriterId b);
+
 /// Puts records of several writers in the ledger's order: within a writer by sequence, between
 /// writers by (time, writer, sequence); drops exact duplicates; takes a record stamped earlier than
 /// its predecessor at the predecessor's time. `before` orders writers. Counts seq_conflict.
@@ -106,9 +109,10 @@ class Flow {
   // Streams only: what waits for the lead's next attempt, and the silences since its last step.
   std::map<WriterId, OtherRank> others_;
   std::vector<TimedRecord> ahead_;
-  // Since the lead's last record: ranks that have started in the open attempt, and the first such
-  // record's ordinal. If the lead opens an attempt next, they have started in that one.
-  std::vector<WriterId> undecided_;
+  // Since the lead's last record: ranks that have started in the open attempt, whether it had ended
+  // by then, and the first such record's ordinal. If the lead opens an attempt next, they have
+  // started in that one.
+  std::map<WriterId, bool> undecided_;
   std::uint64_t undecided_from_ = 0;
   std::vector<Gap> gaps_;
   std::int64_t last_sign_ = 0;  // net

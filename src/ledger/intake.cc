@@ -52,6 +52,7 @@ void Intake::Annotate(const Record& record) {
                          std::clamp(to, -kTimeLimit, kTimeLimit));
     if (context_.net == before) return;
     for (auto& [key, flow] : flows_) flow->Invalidate();
+    regroup_ |= keyless_ > 1;  // which goes by net time
   }
 }
 
@@ -104,25 +105,44 @@ void Intake::AddUnusual(Record record) {
   flow->Add(record);
 }
 
+void Intake::Sighting::See(const Record& record, std::int64_t time) {
+  if (!any) first_time = time;
+  any = true;
+  last_seq = record.seq;
+  last_time = time;
+  if (record.type != RecordType::kStepStart) return;
+  if (!any_step) {
+    first_step_time = time;
+    first_step = highest_step = record.a;
+  }
+  highest_step = std::max(highest_step, record.a);
+  any_step = true;
+}
+
 void Intake::Observe(const Record& record) {
   Sighting& sighting = sightings_[record.writer];
-  if (!sighting.any || record.time_ns < sighting.first_time) sighting.first_time = record.time_ns;
-  if (!sighting.any || record.time_ns > sighting.last_time) sighting.last_time = record.time_ns;
-  sighting.any = true;
-  if (record.type == RecordType::kStepStart) {
-    if (!sighting.any_step ||
-        std::tie(record.time_ns, record.seq, record.a) <
-            std::tie(sighting.first_step_time, sighting.first_step_seq, sighting.first_step)) {
-      sighting.first_step_time = record.time_ns;
-      sighting.first_step_seq = record.seq;
-      sighting.first_step = record.a;
-    }
-    sighting.highest_step =
-        sighting.any_step ? std::max(sighting.highest_step, record.a) : record.a;
-    sighting.any_step = true;
+  if (sighting.any && record.seq <= sighting.last_seq) {
+    sighted_late_ = true;
+  } else {
+    const std::int64_t time = TakenTime(record.time_ns);
+    sighting.See(record, sighting.any ? std::max(time, sighting.last_time) : time);
   }
   // With several of them, any record may tell that two make up one attempt, or do not.
   regroup_ |= keyless_ > 1;
+}
+
+void Intake::SightAgain() {
+  sighted_late_ = false;
+  std::vector<Record> records;
+  for (const TimedRecord& timed : Records()) records.push_back(timed.record);
+  for (Sighting& sighting : sightings_) {
+    if (!sighting.keyed) sighting = Sighting();
+  }
+  std::int64_t conflicts = 0;  // counted by the flows
+  for (const TimedRecord& timed : InOrder(std::move(records), context_, &conflicts)) {
+    Sighting& sighting = sightings_[timed.record.writer];
+    if (!sighting.keyed) sighting.See(timed.record, timed.time);
+  }
 }
 
 bool Intake::Leads(WriterId id) const {
@@ -130,9 +150,20 @@ bool Intake::Leads(WriterId id) const {
   return writer.rank <= 0 && !writer.supervisor;
 }
 
-bool Intake::SameAttempt(const Sighting& earlier, const Sighting& later) const {
-  if (later.any_step && earlier.last_time > later.first_step_time) return true;
-  if (later.first_time - earlier.first_time > kMinute) return false;
+bool Intake::SameAttempt(WriterId earlier_id, WriterId later_id) const {
+  const Sighting& earlier = sightings_[earlier_id];
+  const Sighting& later = sightings_[later_id];
+  if (later.any_step) {
+    // Whether the earlier one went on after the later one's first step, in the order of records.
+    if (earlier.last_time > later.first_step_time) return true;
+    if (earlier.last_time == later.first_step_time &&
+        WriterBefore(context_, later_id, earlier_id)) {
+      return true;
+    }
+  }
+  if (context_.net.Net(later.first_time) - context_.net.Net(earlier.first_time) > kMinute) {
+    return false;
+  }
   if (earlier.last_time < later.first_time) return false;  // it had stopped by then
   // A writer without a step is behind nobody and ahead of nobody.
   if (!earlier.any_step || !later.any_step) return true;
@@ -185,7 +216,7 @@ std::vector<std::string> Intake::Group() const {
       const WriterId other = leaders[j];
       if (context_.writers[other].rank == 0) continue;
       if (context_.writers[other].event_file != writer.event_file) continue;
-      if (!SameAttempt(sightings_[other], sightings_[id])) continue;
+      if (!SameAttempt(other, id)) continue;
       const WriterId a = find(other);
       const WriterId b = find(id);
       if (a != b) earlier(a, b) ? root[b] = a : root[a] = b;
@@ -242,6 +273,7 @@ void Intake::Rebuild(const std::vector<std::string>& groups) {
 void Intake::Refresh() {
   if (regroup_) {
     regroup_ = false;
+    if (sighted_late_) SightAgain();
     const std::vector<std::string> groups = Group();
     if (groups != group_of_) Rebuild(groups);
   }

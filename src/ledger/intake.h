@@ -69,16 +69,20 @@ class Intake {
   struct Sighting {
     bool keyed = false;  // it has a key and is bound: nothing else is kept
     bool any = false, any_step = false;
-    std::int64_t first_time = 0, last_time = 0;
+    std::uint64_t last_seq = 0;
+    std::int64_t first_time = 0, last_time = 0;  // as taken
     std::int64_t first_step_time = 0, first_step = 0, highest_step = 0;
-    std::uint64_t first_step_seq = 0;
+
+    /// The next record in order.
+    void See(const Record& record, std::int64_t time);
   };
 
   void AddUnusual(Record record);
   Flow* Bind(const std::string& key, bool stream);
   void Annotate(const Record& record);
   void Observe(const Record& record);
-  bool SameAttempt(const Sighting& earlier, const Sighting& later) const;
+  void SightAgain();
+  bool SameAttempt(WriterId earlier, WriterId later) const;
   /// The flow each keyless writer belongs to, by what is known now.
   std::vector<std::string> Group() const;
   bool Leads(WriterId writer) const;
@@ -95,6 +99,7 @@ class Intake {
   std::vector<std::string> group_of_;  // [num_writers], of keyless writers
   std::size_t keyless_ = 0;            // writers without a key that have recorded
   bool regroup_ = false;
+  bool sighted_late_ = false;  // sightings have missed the order of records
   std::vector<Record> annotations_;
   /// Every field of a record, to know an annotation again.
   using Content = std::tuple<WriterId, std::uint64_t, RecordType, std::int64_t, std::int64_t,
