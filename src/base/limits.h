@@ -13,10 +13,6 @@ namespace headway::limits {
 /// refuse it.
 inline constexpr std::size_t kNameBytes = 256;
 
-/// Labels of a run: how many, and the bytes of one value.
-inline constexpr std::size_t kLabels = 64;
-inline constexpr std::size_t kLabelBytes = 1024;
-
 /// One payload of a journal (config, stderr tail). A larger one is dropped and counted.
 inline constexpr std::size_t kPayloadBytes = std::size_t{16} << 20;
 
@@ -37,5 +33,25 @@ inline constexpr std::size_t kWholeFileBytes = std::size_t{64} << 20;
 
 /// Bytes of one name as a path component, after percent-encoding; longer ones end in a hash.
 inline constexpr std::size_t kPathComponentBytes = 200;
+
+/// An event file: bytes of a line (a longer one is a bad line), lines, and writers. A file with
+/// more lines or writers is refused (RESOURCE_EXHAUSTED).
+inline constexpr std::size_t kEventLineBytes = std::size_t{16} << 20;
+inline constexpr std::size_t kEventLines = 0xfffffffe;
+inline constexpr std::size_t kEventWriters = std::size_t{1} << 20;
+
+/// Nesting of the JSON of one line; a deeper line is a bad line.
+inline constexpr int kJsonDepth = 64;
+
+/// Copies of its state that an attempt keeps to correct guesses; beyond them it is derived from its
+/// beginning.
+inline constexpr std::size_t kRewindPoints = 64;
+
+/// Spans of one attempt that were closed for want of an end and may still get one; the end of an
+/// older one counts as `span_unopened`.
+inline constexpr std::size_t kDanglingSpans = 4096;
+
+/// Journals of one run that are open at once; more are closed between their batches.
+inline constexpr std::size_t kOpenJournals = 128;
 
 }  // namespace headway::limits

@@ -4,6 +4,8 @@
 #include <cctype>
 #include <string>
 
+#include "base/limits.h"
+
 namespace headway::ledger {
 namespace {
 
@@ -12,10 +14,6 @@ __extension__ using Wide = __int128;
 using State = Attempt::State;
 using Effect = State::Span::Effect;
 
-// Bounds for what one attempt keeps to be able to correct itself. Beyond them a correction costs a
-// pass over the attempt, or a span that lost its end long ago can no longer be given one.
-constexpr std::size_t kCheckpointsMax = 64;
-constexpr std::size_t kDanglingMax = 4096;
 constexpr std::int64_t kSigterm = 15;
 constexpr std::int64_t kClockStepNs = 1'000'000'000;
 
@@ -289,7 +287,7 @@ void Attempt::SaveCheckpoint() {
   TimedRecord passed;
   while (cursor_.ordinal < ordinal_ && log_.Next(&cursor_, &passed)) {
   }
-  if (checkpoints_.size() == kCheckpointsMax) {
+  if (checkpoints_.size() == limits::kRewindPoints) {
     checkpoints_.erase(checkpoints_.begin());
     const std::uint64_t oldest = checkpoints_.front().cursor.ordinal;
     std::erase_if(is_counter_, [oldest](std::uint64_t record) { return record < oldest; });
@@ -466,7 +464,8 @@ void Attempt::CloseProvisionally(std::size_t active_index) {
   state_.active.erase(state_.active.begin() + static_cast<std::ptrdiff_t>(active_index));
   state_.notes[Note::kSpanUnclosed] += 1;
   state_.reinit_seen |= span.kind == SpanKind::kElasticReinit;
-  if (state_.dangling.size() == kDanglingMax) state_.dangling.erase(state_.dangling.begin());
+  if (state_.dangling.size() == limits::kDanglingSpans)
+    state_.dangling.erase(state_.dangling.begin());
   state_.dangling.push_back({span, ordinal_});
 }
 

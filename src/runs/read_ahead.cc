@@ -7,6 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/limits.h"
+
 namespace headway::runs {
 namespace {
 
@@ -62,7 +64,7 @@ ReadAhead::ReadAhead(std::vector<Source>* sources, std::uint64_t bytes) {
                                       kBatchRecordsMin, kBatchRecords);
   for (Source& source : *sources) {
     source.batch_records_ = each;
-    source.release_ = sources->size() > kOpenJournalsMax;
+    source.release_ = sources->size() > limits::kOpenJournals;
   }
   const unsigned cores = std::thread::hardware_concurrency();
   if (bytes < kBytesWorthThreads || cores < 2) return;

@@ -69,9 +69,6 @@ class Source {
 /// Fills the batches of sources. Its threads end with it; the sources must outlive it.
 class ReadAhead {
  public:
-  /// More journals than this are closed between their batches.
-  static constexpr std::size_t kOpenJournalsMax = 128;
-
   /// Begins to read all of them. With little to read, or on one core, there are no threads: then
   /// `Next` reads.
   ReadAhead(std::vector<Source>* sources, std::uint64_t bytes);

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/limits.h"
 #include "base/time_format.h"
 #include "journal/reader.h"
 #include "runs/read_ahead.h"
@@ -262,7 +263,7 @@ Result<Loaded> Load(const Run& run, const std::function<void(double)>& progress)
     std::error_code error;
     const std::uintmax_t size = std::filesystem::file_size(file.path, error);
     if (!error) loaded.bytes += size;
-    if (run.journals.size() > ReadAhead::kOpenJournalsMax) reader->Release();
+    if (run.journals.size() > limits::kOpenJournals) reader->Release();
     sources.emplace_back(std::move(*reader), std::move(names), writer, loaded.ledger.names());
   }
   if (sources.empty() && !loaded.problems.empty()) return loaded.problems.front();

@@ -7,6 +7,7 @@
 #include <optional>
 #include <system_error>
 
+#include "base/limits.h"
 #include "base/utf8.h"
 #include "formats/jsonl/decimal.h"
 #include "formats/jsonl/schema.h"
@@ -18,7 +19,6 @@ constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kThreadMost = std::numeric_limits<std::uint16_t>::max();
 constexpr std::int64_t kSlicesMost = 0xfffffffe;  // 0xffffffff stands for unknown
 constexpr std::int64_t kSlicesUnknown = 0xffffffff;
-constexpr std::size_t kNameBytesLimit = 256;
 constexpr std::size_t kQuotedBytesLimit = 64;
 
 /// What a producer wrote, in a sentence: cut short and without control characters.
@@ -131,7 +131,7 @@ class LineReader {
       FailKind(field, "a string");
       return {};
     }
-    if (value.text.size() > kNameBytesLimit) {
+    if (value.text.size() > limits::kNameBytes) {
       Fail(Named(field) + " is longer than 256 bytes");
       return {};
     }

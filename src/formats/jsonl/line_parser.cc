@@ -5,14 +5,13 @@
 #include <cstring>
 #include <utility>
 
+#include "base/limits.h"
 #include "formats/jsonl/decimal.h"
 
 namespace headway::jsonl {
 namespace {
 
 namespace ondemand = simdjson::ondemand;
-
-constexpr int kDepthLimit = 64;
 
 constexpr std::array<std::string_view, kFieldCount> kFieldNames = {
     "ts",      "ts_ns",      "type",      "step",      "name",       "rank",    "writer",
@@ -84,7 +83,7 @@ Walk WalkArray(ondemand::value value, int depth) {
 
 /// Checks `value` in full (the library alone would skip over what nobody asks for).
 Walk WalkValue(ondemand::value value, int depth, Value* out) {
-  if (depth >= kDepthLimit) return Walk::kTooDeep;
+  if (depth >= limits::kJsonDepth) return Walk::kTooDeep;
   const std::string_view token = TrimRight(value.raw_json_token());
   if (token.empty()) return Walk::kNotJson;
   switch (token.front()) {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/limits.h"
 #include "formats/jsonl/event_line.h"
 #include "formats/jsonl/event_set.h"
 #include "formats/jsonl/hash_index.h"
@@ -17,9 +18,6 @@ namespace headway::jsonl {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-constexpr std::size_t kLineBytesLimit = std::size_t{16} << 20;
-constexpr std::size_t kRecordsLimit = 0xfffffffe;
-constexpr std::size_t kStreamsLimit = std::size_t{1} << 20;
 constexpr int kLooksLimit = 16;  // at earlier lines, before an index pays
 constexpr std::size_t kShortestLine = 20;
 constexpr std::size_t kSampleBytes = std::size_t{64} << 10;
@@ -42,7 +40,8 @@ class StreamTable {
  public:
   explicit StreamTable(std::vector<Stream>* streams) : streams_(*streams) {}
 
-  /// The index of the line's stream, a new one if need be; kStreamsLimit when there are too many.
+  /// The index of the line's stream, a new one if need be; limits::kEventWriters when there are too
+  /// many.
   std::size_t Find(const EventLine& line) {
     // Most lines belong where the line before does.
     if (last_ < aliases_.size() && aliases_[last_].Says(line)) return aliases_[last_].stream;
@@ -82,7 +81,7 @@ class StreamTable {
                                  : std::string(line.writer);
     const auto [found, fresh] =
         by_key_.emplace(std::to_string(line.attempt) + '/' + name, streams_.size());
-    if (found->second >= kStreamsLimit) return kStreamsLimit;
+    if (found->second >= limits::kEventWriters) return limits::kEventWriters;
     if (fresh) {
       Stream stream;
       stream.writer.name = name;
@@ -154,7 +153,7 @@ class FileReader {
 
   Status ReadLine(std::string_view line, bool last) {
     if (line.empty()) return OkStatus();
-    if (line.size() > kLineBytesLimit) {
+    if (line.size() > limits::kEventLineBytes) {
       return Skip(ProblemKind::kBadLine, "the line is longer than 16 MiB");
     }
     const auto offset = static_cast<std::size_t>(line.data() - text_.data());
@@ -175,7 +174,7 @@ class FileReader {
       return Skip(ProblemKind::kBadLine, "the field \"insert_id\" must be a string or a number");
     }
     const std::size_t stream = table_.Find(event);
-    if (stream >= kStreamsLimit) {
+    if (stream >= limits::kEventWriters) {
       return Status(Code::kResourceExhausted,
                     options_.source + " has more than 2^20 writers; split it");
     }
@@ -183,7 +182,7 @@ class FileReader {
       Describe(event, &events_.streams[stream]);
       return OkStatus();
     }
-    if (events_.records.size() >= kRecordsLimit) {
+    if (events_.records.size() >= limits::kEventLines) {
       return Status(Code::kResourceExhausted,
                     options_.source + " has more than 2^32 - 2 lines; split it");
     }
