@@ -2,12 +2,14 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <new>
 
 namespace headway {
 
 Buffer AllocateBuffer(std::size_t size) {
-  const bool huge = size != 0 && size % kHugePageBytes == 0;
+  size = std::max<std::size_t>(size, 1);
+  const bool huge = size % kHugePageBytes == 0;
   Buffer buffer(static_cast<std::uint8_t*>(huge ? std::aligned_alloc(kHugePageBytes, size)
                                                 : std::malloc(size)));
   if (buffer == nullptr) throw std::bad_alloc();

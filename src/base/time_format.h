@@ -30,12 +30,12 @@ std::string FormatSeconds(std::int64_t ns);
 /// Parses RFC 3339: date, 'T' (or 't' or a space), time, an optional fraction, 'Z' or an offset.
 /// Digits beyond the ninth round to nearest; a leap second (":60") is the next minute's first
 /// instant. InvalidArgument for anything else, OutOfRange for what int64 nanoseconds can't hold.
-Result<WallNs> ParseRfc3339(std::string_view text);
+Result<WallNs> ParseRfc3339(std::string_view whole);
 
 /// Parses a duration: one or more numbers with units, e.g. "1h30m", "500ms", "2d", "1.5h", "-10s".
 /// Units: ns, us (or µs), ms, s, m, h, d (24 h), w (7 d). A bare "0" is zero; other bare numbers
 /// are refused, for nobody can tell their unit. InvalidArgument or OutOfRange.
-Result<std::int64_t> ParseDuration(std::string_view text);
+Result<std::int64_t> ParseDuration(std::string_view whole);
 
 /// Parses a time as the command line takes it: RFC 3339, "@NS" (nanoseconds since the epoch), or
 /// "+DUR" from `start` (InvalidArgument when there is no start to count from).
@@ -43,6 +43,6 @@ Result<WallNs> ParseTime(std::string_view text, std::optional<WallNs> start = st
 
 /// Parses decimal seconds ("12", "-0.5", "1e3") into nanoseconds without going through a double;
 /// what lies below a nanosecond rounds to nearest, halves away from zero.
-Result<std::int64_t> ParseSeconds(std::string_view text);
+Result<std::int64_t> ParseSeconds(std::string_view whole);
 
 }  // namespace headway

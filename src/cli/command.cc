@@ -101,7 +101,7 @@ Argument& Description::Duration(std::string flags, std::optional<std::int64_t>* 
 }
 
 Argument& Description::Choice(std::string flags, std::string value,
-                              std::vector<std::string> choices, std::string* target,
+                              const std::vector<std::string>& choices, std::string* target,
                               std::string help) {
   std::string name = flags;
   Argument& added = Add({.flags = std::move(flags),

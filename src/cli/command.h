@@ -42,7 +42,7 @@ struct Argument {
 class Description {
  public:
   /// A longer text for `--help`: paragraphs, each wrapped; a line that begins with blanks stays.
-  Description& Text(std::string text);
+  Description& Text(std::string words);
   /// A command line that works, and what it does.
   Description& Example(std::string line, std::string meaning);
 
@@ -56,7 +56,7 @@ class Description {
                   std::optional<std::int64_t>* target, std::string help);
   /// A duration above or equal to zero, "1h30m".
   Argument& Duration(std::string flags, std::optional<std::int64_t>* target, std::string help);
-  Argument& Choice(std::string flags, std::string value, std::vector<std::string> choices,
+  Argument& Choice(std::string flags, std::string value, const std::vector<std::string>& choices,
                    std::string* target, std::string help);
   /// Required positional arguments.
   Argument& Positional(std::string name, std::string* target, std::string help);

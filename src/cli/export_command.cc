@@ -27,7 +27,7 @@ class CsvTable {
     return buffer_.size() >= kFlushBytes ? Flush() : OkStatus();
   }
   Status Flush() {
-    const Status status = file_->Write(buffer_);
+    Status status = file_->Write(buffer_);
     buffer_.clear();
     return status;
   }

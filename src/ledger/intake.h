@@ -85,7 +85,7 @@ class Intake {
   bool SameAttempt(WriterId earlier, WriterId later) const;
   /// The flow each keyless writer belongs to, by what is known now.
   std::vector<std::string> Group() const;
-  bool Leads(WriterId writer) const;
+  bool Leads(WriterId id) const;
   void Rebuild(const std::vector<std::string>& groups);
   std::set<std::string> Streams(const std::vector<std::string>& groups) const;
   void OrderAttempts();
