@@ -285,14 +285,19 @@ void Flow::RouteLead(const TimedRecord& timed) {
     const Attempt::State& state = attempts_.back()->state();
     const bool step = record.type == RecordType::kStepStart;
     const bool span = record.type == RecordType::kSpanBegin;
+    // Without what ended the attempt meanwhile, the lead would have gone on in it.
+    auto open_after_end = [this](bool implicit) {
+      std::erase_if(undecided_, [](const auto& other) { return !other.second; });
+      Open(implicit);
+    };
     if (record.type == RecordType::kJobStart) {
-      if (state.ended || state.has_job_start || state.any_step) Open(false);
-    } else if (state.ended) {
-      if (step || span) {
-        // Without what ended the attempt meanwhile, the lead would have gone on in it.
-        std::erase_if(undecided_, [](const auto& other) { return !other.second; });
-        Open(true);
+      if (state.has_job_start || state.any_step) {
+        Open(false);
+      } else if (state.ended) {
+        open_after_end(false);
       }
+    } else if (state.ended) {
+      if (step || span) open_after_end(true);
     } else if (span && record.span == SpanKind::kAcceleratorInit && state.any_step) {
       const bool reinit =
           std::any_of(state.active.begin(), state.active.end(),

@@ -101,7 +101,7 @@ class AttemptView {
   std::uint64_t SegmentEnd(std::size_t i) const;
   /// Rows of the segment's steps with an index in [from, to), with what shares their fate.
   Range RowsOf(std::size_t segment, std::int64_t from, std::int64_t to) const;
-  Range WastedRows(std::size_t segment) const;
+  Range WastedRows(std::size_t i) const;
   std::int64_t Retainable(const Sums& sums) const;
   Sums SumBetween(std::int64_t from, std::int64_t to) const;
   std::int64_t SumProgressOf(std::size_t segment, std::int64_t from, std::int64_t to) const;

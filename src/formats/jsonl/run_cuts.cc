@@ -108,22 +108,52 @@ class CutFinder {
   std::int64_t AttemptIndex(std::size_t s) const { return events_.streams[s].writer.attempt_index; }
   bool IsLead(std::size_t s) const { return std::ranges::binary_search(leads_, s); }
 
+  // Rank 0 leads, else a process without a rank, else the lowest rank: in each attempt that has a
+  // number, and in what has none.
   void FindLeads() {
-    for (const std::int64_t rank : {std::int64_t{0}, std::int64_t{-1}}) {
-      for (std::size_t s = 0; s < events_.streams.size(); ++s) {
-        if (events_.streams[s].writer.rank == rank && Speaks(s)) leads_.push_back(s);
-      }
-      if (!leads_.empty()) return;
-    }
-    // Nobody is rank 0: the lowest rank leads.
-    std::optional<std::int64_t> lowest;
-    for (std::size_t s = 0; s < events_.streams.size(); ++s) {
+    auto standing = [this](std::size_t s) {
       const std::int64_t rank = events_.streams[s].writer.rank;
-      if (Speaks(s)) lowest = std::min(lowest.value_or(rank), rank);
-    }
+      return rank == 0 ? -2 : rank;
+    };
+    std::optional<std::int64_t> best;
+    std::map<std::int64_t, std::int64_t> best_of;  // by attempt
+    std::vector<std::size_t> speaking;
     for (std::size_t s = 0; s < events_.streams.size(); ++s) {
-      if (events_.streams[s].writer.rank == lowest) leads_.push_back(s);
+      if (!Speaks(s)) continue;
+      speaking.push_back(s);
+      best = std::min(best.value_or(standing(s)), standing(s));
+      std::int64_t& of = best_of.try_emplace(AttemptIndex(s), standing(s)).first->second;
+      of = std::min(of, standing(s));
     }
+    for (const std::size_t s : speaking) {
+      const std::int64_t index = AttemptIndex(s);
+      if (standing(s) == (index >= 0 ? best_of.at(index) : *best)) leads_.push_back(s);
+    }
+    unranked_ = best == -1;
+    if (unranked_) DropParallel();
+  }
+
+  /// Of processes without a rank or a number that ran beside each other the first one leads.
+  void DropParallel() {
+    auto first_time = [this](std::size_t s) { return At(Begin(s)).time_ns; };
+    auto last_time = [this](std::size_t s) {
+      std::int64_t last = kNoTime;
+      for (std::size_t at = Begin(s); at < EndOfStream(s); ++at) {
+        last = std::max(last, At(at).time_ns);
+      }
+      return last;
+    };
+    std::vector<std::size_t> by_start = leads_;
+    std::ranges::stable_sort(by_start, {}, first_time);
+    std::int64_t until = kNoTime;
+    std::erase_if(by_start, [&](std::size_t s) {
+      if (AttemptIndex(s) >= 0) return false;
+      const bool beside = until != kNoTime && first_time(s) <= until;
+      until = std::max(until, last_time(s));
+      return beside;
+    });
+    std::ranges::sort(by_start);
+    leads_ = std::move(by_start);
   }
 
   /// Whether a process stands behind the stream, and not only what people say about the run.
@@ -185,15 +215,19 @@ class CutFinder {
     std::int64_t clean_ns = 0;  // then;
     bool opened = false;        // another has begun since,
     Place opener;               // here
+    std::size_t stream = merged.front().stream;
     for (const Place& place : merged) {
       const Record& record = At(place.at);
+      // Processes without a rank that follow each other are an attempt each.
+      const bool next = unranked_ && place.stream != stream;
+      stream = place.stream;
       const bool ended = attempt.end != End::kNone;
       const bool init = record.type == RecordType::kSpanBegin &&
                         record.span == SpanKind::kAcceleratorInit && attempt.stepped &&
                         !attempt.reinit;
-      const bool opens = record.type == RecordType::kJobStart
-                             ? ended || attempt.started || attempt.stepped
-                             : init || (ended && IsWork(record));
+      const bool opens = next || (record.type == RecordType::kJobStart
+                                      ? ended || attempt.started || attempt.stepped
+                                      : init || (ended && IsWork(record)));
       if (ended && !opens) continue;
       if (opens) {
         if (attempt.stepped && attempt.end != End::kClean) clean = false;
@@ -299,6 +333,7 @@ class CutFinder {
   const EventSet& events_;
   const StreamOrder& order_;
   std::vector<std::size_t> leads_;   // streams, ascending
+  bool unranked_ = false;            // no process of rank 0 is there
   std::vector<std::size_t> next_;    // [num_streams]: first record not yet in an earlier run
   std::vector<std::int64_t> times_;  // [num_streams]: latest time before it
   std::vector<RunCut> cuts_;
