@@ -1,11 +1,44 @@
 #include "ledger/run_view.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
 namespace headway::ledger {
 namespace {
+
+// Finds the next of many values that is large enough, in O(log n).
+class MaxTree {
+ public:
+  explicit MaxTree(const std::vector<std::int64_t>& values)
+      : leaves_(std::bit_ceil(std::max<std::size_t>(values.size(), 1))),
+        most_(2 * leaves_, std::numeric_limits<std::int64_t>::min()) {
+    std::copy(values.begin(), values.end(),
+              most_.begin() + static_cast<std::ptrdiff_t>(leaves_));
+    for (std::size_t node = leaves_; node-- > 1;) {
+      most_[node] = std::max(most_[2 * node], most_[2 * node + 1]);
+    }
+  }
+
+  /// The first position from `from` on whose value is at least `wanted`; beyond the end: none.
+  std::size_t FirstAtLeast(std::size_t from, std::int64_t wanted) const {
+    if (from >= leaves_) return leaves_;
+    std::size_t node = leaves_ + from;
+    while (most_[node] < wanted) {
+      // Up, as long as this is the right half; then to the right.
+      while ((node & 1) != 0) node /= 2;
+      if (node == 0) return leaves_;
+      ++node;
+    }
+    while (node < leaves_) node = most_[2 * node] >= wanted ? 2 * node : 2 * node + 1;
+    return node - leaves_;
+  }
+
+ private:
+  std::size_t leaves_;
+  std::vector<std::int64_t> most_;  // of the subtree of each node; the root is node 1
+};
 
 __extension__ using Wide = __int128;
 
@@ -371,6 +404,9 @@ void RunView::DescribeDisruptions(Report* report) const {
   Wide regained_ns = 0;
   std::int64_t regained_count = 0;
   std::optional<std::int64_t> reached;
+  std::vector<std::int64_t> completed;
+  for (const AttemptView& view : attempts_) completed.push_back(view.HighestCompleted());
+  const MaxTree highest(completed);
   for (std::size_t i = 0; i < attempts_.size(); ++i) {
     const AttemptView& view = attempts_[i];
     alive += view.end() - view.begin();
@@ -394,12 +430,12 @@ void RunView::DescribeDisruptions(Report* report) const {
     } else if (state_ == RunState::kRestarting) {
       disruption.downtime_ns = end_ - view.end();
     }
-    for (std::size_t k = i + 1; k < attempts_.size() && !disruption.regained; ++k) {
-      const auto done =
-          attempts_[k].CompletionOf(reached.value_or(std::numeric_limits<std::int64_t>::min()));
-      if (!done) continue;
-      disruption.regained = context_->net.WallEnd(*done);
-      regained_ns += std::max<std::int64_t>(0, *done - view.closed().end_net);
+    const std::int64_t wanted = reached.value_or(kNoStep + 1);
+    const std::size_t k = highest.FirstAtLeast(i + 1, wanted);
+    if (k < attempts_.size()) {
+      const std::int64_t done = attempts_[k].CompletionOf(wanted).value();
+      disruption.regained = context_->net.WallEnd(done);
+      regained_ns += std::max<std::int64_t>(0, done - view.closed().end_net);
       regained_count += 1;
     }
     report->disruptions.push_back(disruption);

@@ -75,6 +75,30 @@ std::optional<std::int64_t> AttemptView::CompletionOf(std::int64_t index) const 
   return it->second;
 }
 
+std::int64_t AttemptView::HighestCompleted() const {
+  if (cache_ == nullptr) return FindHighestCompleted();
+  if (!cache_->highest_completed) cache_->highest_completed = FindHighestCompleted();
+  return *cache_->highest_completed;
+}
+
+std::int64_t AttemptView::FindHighestCompleted() const {
+  const std::uint64_t stored = attempt_->rows().size();
+  const std::uint64_t completed = rows() - (closed_.in_flight ? 1 : 0);
+  std::int64_t highest = kNoStep;
+  for (std::size_t s = 0; s < segments(); ++s) {
+    const std::uint64_t first = segment(s).first_row;
+    const std::uint64_t last = std::min(SegmentEnd(s), completed);
+    std::optional<std::int64_t> index;
+    for (std::uint64_t i = last; i-- > std::max(first, stored) && !index;) {
+      const Row& row = closed_.tail[i - stored].row;
+      if (row.is_step) index = row.index;
+    }
+    if (!index) index = attempt_->rows().LastIndex(first, std::min(last, stored));
+    if (index) highest = std::max(highest, *index);
+  }
+  return highest;
+}
+
 std::int64_t AttemptView::BeginOf(std::uint64_t ordinal) const {
   const std::uint64_t stored = attempt_->rows().size();
   if (ordinal < stored) return attempt_->rows().BeginOf(ordinal);

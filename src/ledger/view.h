@@ -25,6 +25,7 @@ struct ViewCache {
   std::optional<std::int64_t> retained_steps;
   std::map<std::tuple<std::size_t, std::int64_t, std::int64_t>, std::int64_t> progress;
   std::map<std::int64_t, std::optional<std::int64_t>> completions;
+  std::optional<std::int64_t> highest_completed{};
 };
 
 /// One attempt inside a run: its own accounting, cut where the next attempt begins, and what later
@@ -81,6 +82,8 @@ class AttemptView {
   std::optional<std::int64_t> HighestRetained() const;
   /// End of the first complete step with an index of at least `index`.
   std::optional<std::int64_t> CompletionOf(std::int64_t index) const;
+  /// The highest index for which CompletionOf has an answer; kNoStep: there is none.
+  std::int64_t HighestCompleted() const;
 
   /// Calls `visit(row, wasted)` for the rows that overlap [from, to), in order.
   void Visit(std::int64_t from, std::int64_t to,
@@ -107,6 +110,7 @@ class AttemptView {
   std::int64_t SumProgressOf(std::size_t segment, std::int64_t from, std::int64_t to) const;
   std::int64_t CountRetainedSteps() const;
   std::optional<std::int64_t> FindCompletionOf(std::int64_t index) const;
+  std::int64_t FindHighestCompleted() const;
 
   const Attempt* attempt_;
   Attempt::Closed closed_;
