@@ -205,14 +205,19 @@ void RunView::Retain() {
 
 // Who wasted what: each segment that begins at step r takes the steps from r on from those before.
 void RunView::Charge() {
+  // Segments of which something was still kept, by rising first index: each one's part ends where
+  // the next one begins.
+  std::vector<std::size_t> kept;
   for (std::size_t j = 1; j < order_.size(); ++j) {
+    kept.push_back(j - 1);
     const AttemptView& view = attempts_[order_[j].attempt];
     const Segment& segment = view.segment(order_[j].segment);
     const std::int64_t resumed = segment.first_index;
     std::int64_t wasted = 0;
     bool any = false;
     std::int64_t below = AttemptView::kNoLimit;
-    for (std::size_t i = j; i-- > 0 && below > resumed;) {
+    while (!kept.empty() && below > resumed) {
+      const std::size_t i = kept.back();
       const AttemptView& earlier = attempts_[order_[i].attempt];
       const Segment& from = earlier.segment(order_[i].segment);
       const bool last_segment = order_[i].segment + 1 == earlier.segments();
@@ -222,7 +227,8 @@ void RunView::Charge() {
         any |= std::max(resumed, from.first_index) < below;
         wasted += earlier.ProgressOf(order_[i].segment, std::max(resumed, from.first_index), below);
       }
-      below = std::min(below, from.first_index);
+      below = from.first_index;
+      if (below >= resumed) kept.pop_back();
     }
     if (order_[j].segment > 0) {
       rollbacks_.push_back({segment.begin_wall, segment.from_index, resumed, wasted, false});
