@@ -181,22 +181,7 @@ def _ranks_without_zero(features: set[str], events: list[slow_model.Event]) -> b
     return "lead_missing" in features and len({e.rank for e in events}) > 1
 
 
-def _exits_beside_the_lead(features: set[str], events: list[slow_model.Event]) -> bool:
-    """Un-ranked processes run beside each other, and one that doesn't lead says how it ended.
-
-    To the ledger that ends their attempt; where a file is cut into runs only the lead is heard.
-    """
-    parallel = "new_lead_writers" in features and "twin" in features
-    return parallel and "run_name_reused" in features and any(e.kind == "exit" for e in events)
-
-
-EXCLUDED = (
-    _two_leads,
-    _groups_with_followers,
-    _early_followers,
-    _ranks_without_zero,
-    _exits_beside_the_lead,
-)
+EXCLUDED = (_two_leads, _groups_with_followers, _early_followers, _ranks_without_zero)
 
 
 def _is_left_out(seed: int, lines: list[str]) -> bool:

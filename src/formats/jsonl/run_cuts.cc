@@ -133,7 +133,8 @@ class CutFinder {
     if (unranked_) DropParallel();
   }
 
-  /// Of processes without a rank or a number that ran beside each other the first one leads.
+  /// Of processes without a rank or a number that ran beside each other the first one leads. Of the
+  /// others only how they ended counts.
   void DropParallel() {
     auto first_time = [this](std::size_t s) { return At(Begin(s)).time_ns; };
     auto last_time = [this](std::size_t s) {
@@ -146,9 +147,15 @@ class CutFinder {
     std::vector<std::size_t> by_start = leads_;
     std::ranges::stable_sort(by_start, {}, first_time);
     std::int64_t until = kNoTime;
+    std::size_t lead = 0;
     std::erase_if(by_start, [&](std::size_t s) {
       if (AttemptIndex(s) >= 0) return false;
       const bool beside = until != kNoTime && first_time(s) <= until;
+      if (beside) {
+        beside_.emplace(s, lead);
+      } else {
+        lead = s;
+      }
       until = std::max(until, last_time(s));
       return beside;
     });
@@ -176,17 +183,20 @@ class CutFinder {
   bool MayHaveCuts() const {
     std::optional<std::int64_t> end;
     std::optional<std::int64_t> step;
-    for (const std::size_t s : leads_) {
+    auto look = [&](std::size_t s, bool leads) {
       std::int64_t time = kNoTime;
       for (std::size_t at = Begin(s); at < EndOfStream(s); ++at) {
         const Record& record = At(at);
         time = std::max(time, record.time_ns);
-        if (EndOf(record) == End::kClean) end = std::min(end.value_or(time), time);
-        if (record.type == RecordType::kStepStart && record.a <= 1) {
+        const bool ends = leads || record.type == RecordType::kExit;
+        if (ends && EndOf(record) == End::kClean) end = std::min(end.value_or(time), time);
+        if (leads && record.type == RecordType::kStepStart && record.a <= 1) {
           step = std::max(step.value_or(time), time);
         }
       }
-    }
+    };
+    for (const std::size_t s : leads_) look(s, true);
+    for (const auto& [s, lead] : beside_) look(s, false);
     return end && step && *step >= *end;
   }
 
@@ -199,8 +209,15 @@ class CutFinder {
         merged.push_back({time, s, at});
       }
     }
+    for (const auto& [s, lead] : beside_) {
+      std::int64_t time = kNoTime;
+      for (std::size_t at = Begin(s); at < EndOfStream(s); ++at) {
+        time = std::max(time, At(at).time_ns);
+        if (At(at).type == RecordType::kExit) merged.push_back({time, s, at});
+      }
+    }
     // Of attempts that begin at once the one of the lower number counts as the first.
-    if (leads_.size() > 1) {
+    if (leads_.size() > 1 || !beside_.empty()) {
       std::ranges::sort(merged, {}, [this](const Place& place) {
         return std::tuple(place.time_ns, AttemptIndex(place.stream), place.stream, place.at);
       });
@@ -215,12 +232,14 @@ class CutFinder {
     std::int64_t clean_ns = 0;  // then;
     bool opened = false;        // another has begun since,
     Place opener;               // here
-    std::size_t stream = merged.front().stream;
+    std::size_t lead = merged.front().stream;
     for (const Place& place : merged) {
       const Record& record = At(place.at);
       // Processes without a rank that follow each other are an attempt each.
-      const bool next = unranked_ && place.stream != stream;
-      stream = place.stream;
+      const auto beside = beside_.find(place.stream);
+      const std::size_t led_by = beside == beside_.end() ? place.stream : beside->second;
+      const bool next = unranked_ && led_by != lead;
+      lead = led_by;
       const bool ended = attempt.end != End::kNone;
       const bool init = record.type == RecordType::kSpanBegin &&
                         record.span == SpanKind::kAcceleratorInit && attempt.stepped &&
@@ -334,6 +353,7 @@ class CutFinder {
   const StreamOrder& order_;
   std::vector<std::size_t> leads_;   // streams, ascending
   bool unranked_ = false;            // no process of rank 0 is there
+  std::map<std::size_t, std::size_t> beside_;  // streams beside a lead, which is what they belong to
   std::vector<std::size_t> next_;    // [num_streams]: first record not yet in an earlier run
   std::vector<std::int64_t> times_;  // [num_streams]: latest time before it
   std::vector<RunCut> cuts_;
