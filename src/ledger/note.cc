@@ -23,6 +23,8 @@ constexpr std::array<Row, kNoteCount> kRows = {{
     {"failed_after_end",
      "the process failed after its job had ended cleanly; the attempt counts as clean"},
     {"no_job_start", "attempts without a job start begin at their first record"},
+    {"start_missing",
+     "the first record is from the middle of a job: what came before it is not in any figure"},
     {"several_leads", "several processes of one attempt record as its lead; the first one counts"},
     {"no_lead", "attempts without a record of rank 0 are led by their lowest rank"},
     {"clock_overlap", "an attempt has records after the next one's start and is cut there"},

@@ -17,6 +17,7 @@ enum class Note : std::uint8_t {
   kAfterEnd,
   kFailedAfterEnd,
   kNoJobStart,
+  kStartMissing,
   kSeveralLeads,
   kNoLead,
   kClockOverlap,
@@ -39,7 +40,7 @@ enum class Note : std::uint8_t {
   kJournalDamage,
   kJournalHole,
 };
-inline constexpr int kNoteCount = 28;
+inline constexpr int kNoteCount = 29;
 
 /// `snake_case` code, e.g. "clock_step".
 std::string_view NoteCode(Note note);

@@ -14,8 +14,7 @@ class MaxTree {
   explicit MaxTree(const std::vector<std::int64_t>& values)
       : leaves_(std::bit_ceil(std::max<std::size_t>(values.size(), 1))),
         most_(2 * leaves_, std::numeric_limits<std::int64_t>::min()) {
-    std::copy(values.begin(), values.end(),
-              most_.begin() + static_cast<std::ptrdiff_t>(leaves_));
+    std::copy(values.begin(), values.end(), most_.begin() + static_cast<std::ptrdiff_t>(leaves_));
     for (std::size_t node = leaves_; node-- > 1;) {
       most_[node] = std::max(most_[2 * node], most_[2 * node + 1]);
     }
@@ -498,6 +497,10 @@ void RunView::DescribeNotes(Report* report) const {
   NoteCounts notes = notes_;
   notes.Add(intake_->Notes());
   bool any_step = false;
+  if (!attempts_.empty() && attempts_[0].has_steps() && !attempts_[0].state().has_job_start &&
+      attempts_[0].segment(0).first_index > 1) {
+    notes[Note::kStartMissing] += 1;
+  }
   for (const AttemptView& view : attempts_) {
     notes.Add(view.state().notes);
     any_step |= view.has_steps();

@@ -769,6 +769,9 @@ def _clean(event: Event | None) -> bool:
 
 def _find_ends(attempts: list[Attempt], as_of: int, net: NetClock, notes: Counter[str]) -> None:
     """Start, end and kind of end of every attempt; `attempts` are in order of start."""
+    if attempts and not attempts[0].has_job_start:
+        numbers = [e.step for e in attempts[0].lead_events() if e.kind == "step_start"]
+        notes["start_missing"] += bool(numbers) and numbers[0] is not None and numbers[0] > 1
     for attempt in attempts:
         is_last = attempt is attempts[-1]
         last_sign = max(e.time for e in attempt.events)

@@ -351,9 +351,10 @@ class CutFinder {
 
   const EventSet& events_;
   const StreamOrder& order_;
-  std::vector<std::size_t> leads_;   // streams, ascending
-  bool unranked_ = false;            // no process of rank 0 is there
-  std::map<std::size_t, std::size_t> beside_;  // streams beside a lead, which is what they belong to
+  std::vector<std::size_t> leads_;  // streams, ascending
+  bool unranked_ = false;           // no process of rank 0 is there
+  std::map<std::size_t, std::size_t>
+      beside_;                       // streams beside a lead, which is what they belong to
   std::vector<std::size_t> next_;    // [num_streams]: first record not yet in an earlier run
   std::vector<std::int64_t> times_;  // [num_streams]: latest time before it
   std::vector<RunCut> cuts_;
