@@ -118,7 +118,7 @@ class Supervisor {
     child.foreground = InForeground();
     const std::uint64_t position = relay_ ? relay_->Position() : 0;
     begin_ = SystemClock::MonoNow();
-    const Result<pid_t> pid = StartChild(child);
+    const Result<pid_t> pid = StartChild(child, &keys_);
     if (!pid.ok()) {
       if (child.foreground) GiveTerminalTo(::getpgrp());
       return pid.status();
@@ -156,6 +156,8 @@ class Supervisor {
       WaitForSignals(wake - now);
     }
     if (terminal_given_) GiveTerminalTo(::getpgrp());
+    // A terminal sends its signals to the child alone; it means the whole job.
+    if (keys_.End()) told_to_stop_ = true;
     std::string tail;
     if (relay_) {
       relay_->Drain(kDrainNs);
@@ -198,7 +200,7 @@ class Supervisor {
       if (WIFSIGNALED(status)) ending.signal = WTERMSIG(status);
       if (WIFEXITED(status)) ending.exit_status = WEXITSTATUS(status);
       ending_ = ending;
-      // A terminal sends its signals to the child alone; it means the whole job.
+      // A process group that the child made and gave the terminal to may have got them.
       const int signal = ending.signal != 0 ? ending.signal : ending.exit_status - 128;
       if (terminal_given_ && (signal == SIGINT || signal == SIGQUIT)) told_to_stop_ = true;
     }
@@ -278,6 +280,7 @@ class Supervisor {
   MonoNs begin_;
   pid_t child_ = -1;
   bool terminal_given_ = false;
+  KeyWatch keys_;
   bool told_to_stop_ = false;
   std::optional<Ending> ending_;
   std::optional<MonoNs> kill_at_;

@@ -293,6 +293,61 @@ def test_a_terminal_is_the_childs(headway: Headway) -> None:
     assert attempts_of(headway, "r") == [("exit", None, int(signal.SIGINT))]
 
 
+def on_a_terminal(headway: Headway, *args: object) -> tuple[int, int]:
+    """The process and the other end of its terminal."""
+    import pty
+
+    pid, master = pty.fork()
+    if pid == 0:
+        os.execve(headway.program, ["headway", *map(str, args)], headway.environment)
+    return pid, master
+
+
+def read_until(master: int, text: bytes) -> bytes:
+    """What a terminal says up to `text`, or all of it when `text` is empty."""
+    seen = b""
+    while not text or text not in seen:
+        try:
+            data = os.read(master, 4096)
+        except OSError:  # the last process has gone
+            data = b""
+        if not data:
+            assert not text, seen
+            break
+        seen += data
+    return seen
+
+
+@pytest.mark.parametrize("status", [1, 0, 42])
+def test_ctrl_c_stops_also_a_program_that_handles_it(headway: Headway, status: int) -> None:
+    script = f"trap 'exit {status}' INT; echo ready; while :; do sleep 0.01; done"
+    pid, master = on_a_terminal(
+        headway, "run", "--run", "r", "--restarts", "3", *QUICK, *shell(script)
+    )
+    read_until(master, b"ready")
+    os.write(master, b"\x03")
+    seen = read_until(master, b"")
+    _, ended = os.waitpid(pid, 0)
+    os.close(master)
+    assert os.waitstatus_to_exitcode(ended) == status, seen
+    assert b"starting it again" not in seen
+    assert attempts_of(headway, "r") == [("exit" if status else "clean", status, None)]
+
+
+def test_an_interrupt_that_is_no_key_is_a_crash(headway: Headway, tmp_path: Path) -> None:
+    """What a program sends its own group is its own affair; its end counts as any other."""
+    script = (f"test -e {tmp_path}/again && exit 0; touch {tmp_path}/again; "
+              "trap 'exit 7' INT; kill -INT 0; sleep 600")  # fmt: skip
+    pid, master = on_a_terminal(
+        headway, "run", "--run", "r", "--restarts", "3", *QUICK, *shell(script)
+    )
+    seen = read_until(master, b"")
+    _, ended = os.waitpid(pid, 0)
+    os.close(master)
+    assert os.waitstatus_to_exitcode(ended) == 0 and b"starting it again" in seen
+    assert attempts_of(headway, "r") == [("exit", 7, None), ("clean", 0, None)]
+
+
 def test_training_goes_on_without_a_data_directory(headway: Headway, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     result = headway("run", "--dir", tmp_path / "file", *shell("echo trained; exit 6"), code=6)
