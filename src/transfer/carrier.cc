@@ -14,6 +14,10 @@ namespace {
 
 constexpr const char* kDelivered = "delivered";
 
+bool IsSupervisors(const JournalCopy& copy) {
+  return copy.source().header.origin == journal::Origin::kSupervisor;
+}
+
 }  // namespace
 
 bool IsDelivered(const journal::JournalFile& file) {
@@ -47,20 +51,56 @@ void Carrier::ForgetDeleted() const {
   }
 }
 
+// Says first how far supervisors have come, and then looks for the journals of those that they
+// watch: each of these is there when its end is.
+Status Carrier::LookForJournals() {
+  Status trouble;
+  const auto keep_first = [&trouble](Status status) {
+    if (trouble.ok()) trouble = std::move(status);
+  };
+  const auto note_ends = [this, &keep_first](std::size_t first) {
+    for (std::size_t i = first; i < copies_.size(); ++i) {
+      if (IsSupervisors(*copies_[i])) keep_first(copies_[i]->NoteEnd());
+    }
+  };
+  const auto look = [this] {
+    return finder_.Look([this](Source source) {
+      if (!IsWanted(source)) return;
+      copies_.push_back(std::make_unique<JournalCopy>(std::move(source), scope_.rules));
+    });
+  };
+  note_ends(0);
+  const std::size_t known = copies_.size();
+  keep_first(look());
+  if (copies_.size() > known) {
+    note_ends(known);
+    keep_first(look());
+  }
+  std::stable_partition(copies_.begin(), copies_.end(),
+                        [](const auto& copy) { return !IsSupervisors(*copy); });
+  return trouble;
+}
+
 Result<bool> Carrier::Round() {
   if (const auto names = ListDirectory(JoinPath(scope_.dir, kDelivered)); names.ok()) {
     delivered_ = {names->begin(), names->end()};
   }
-  Status trouble = finder_.Look([this](Source source) {
-    if (!IsWanted(source)) return;
-    copies_.push_back(std::make_unique<JournalCopy>(std::move(source), scope_.rules));
-  });
+  Status trouble = LookForJournals();
   if (trouble.ok() && !scope_.uid) ForgetDeleted();
   bool done = true;
   std::vector<std::unique_ptr<JournalCopy>> rest;
+  std::set<std::string> held;  // runs whose supervisors must wait
   for (std::unique_ptr<JournalCopy>& copy : copies_) {
+    const std::string run = ToHex(copy->source().header.run_uid);
+    if (IsSupervisors(*copy) && (held.contains(run) || !copy->end_is_noted())) {
+      done = false;
+      rest.push_back(std::move(copy));
+      continue;
+    }
     const Result<bool> all = copy->Update();
     Status status = all.ok() ? OkStatus() : all.status();
+    // What lies in a copy's place will lie there for long.
+    if (!status.ok() && status.code() != Code::kAlreadyExists) held.insert(run);
     if (all.ok() && *all) {
       status = NoteDelivered(copy->source().header.uid);
       if (status.ok()) continue;

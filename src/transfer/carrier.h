@@ -13,6 +13,9 @@
 /// Carrier: brings journals that lie on this machine only because their directory is on a network
 /// to that directory. Of one run, for as long as it takes; or of every run, what others have left.
 ///
+/// Supervisors come last: of how an attempt ended nothing arrives before what was recorded until
+/// then.
+///
 /// What has arrived is noted in `<dir>/delivered/<uid of the journal>`, and is not touched again: a
 /// run that was deleted at its destination does not come back.
 
@@ -32,6 +35,7 @@ class Carrier {
 
  private:
   bool IsWanted(const Source& source) const;
+  Status LookForJournals();
   Status NoteDelivered(const JournalUid& uid) const;
   void ForgetDeleted() const;
 

@@ -44,17 +44,41 @@ JournalCopy::JournalCopy(Source source, journal::PlaceRules rules)
 
 Result<bool> JournalCopy::Update() {
   // Life first, then the file: what a dead writer has left is all there then.
-  const Liveness liveness = journal::ProbeLiveness(source_.fd.get(), source_.header);
+  const std::optional<Noted> noted = std::exchange(noted_, std::nullopt);
+  const Liveness liveness =
+      noted ? noted->liveness : journal::ProbeLiveness(source_.fd.get(), source_.header);
   quiet_ = liveness != Liveness::kAlive;
   const bool all = liveness == Liveness::kDead;
-  if (const Status status = Bring(all); !status.ok()) {
+  if (const Status status = Bring(all, noted ? noted->end : limits::kJournalRecords);
+      !status.ok()) {
     Forget();
     return status;
   }
   return all;
 }
 
-Status JournalCopy::Bring(bool all) {
+Status JournalCopy::NoteEnd() {
+  noted_.reset();
+  Noted noted = {journal::ProbeLiveness(source_.fd.get(), source_.header), end_};
+  std::vector<Slot> block(kBlockSlots);
+  for (std::uint64_t at = end_; at - noted.end <= kQuietSlots;) {
+    const Result<std::size_t> got = ReadAt(source_.fd.get(), block.data(), kBlockSlots * kSlotBytes,
+                                           SlotOffset(at), source_.path);
+    if (!got.ok()) return got.status();
+    const std::uint64_t count = *got / kSlotBytes;
+    if (count == 0) break;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      if (journal::IsFinished(block[i], salt_, at + i)) noted.end = at + i + 1;
+    }
+    at += count;
+  }
+  // Then nothing is added any more.
+  if (noted.liveness == Liveness::kDead) noted.end = limits::kJournalRecords;
+  noted_ = noted;
+  return OkStatus();
+}
+
+Status JournalCopy::Bring(bool all, std::uint64_t limit) {
   HEADWAY_RETURN_IF_ERROR(Reach());
   HEADWAY_RETURN_IF_ERROR(CopyDrops());
   for (const Gap& gap : std::exchange(gaps_, {})) {
@@ -65,7 +89,7 @@ Status JournalCopy::Bring(bool all) {
   const Result<std::uint64_t> size = FileSize(source_.fd.get(), source_.path);
   if (!size.ok()) return size.status();
   const std::uint64_t slots = *size <= kHeaderBytes ? 0 : (*size - kHeaderBytes) / kSlotBytes;
-  const Result<std::uint64_t> end = Scan(end_, std::min(slots, limits::kJournalRecords), all, true);
+  const Result<std::uint64_t> end = Scan(end_, std::min(slots, limit), all, true);
   if (!end.ok()) return end.status();
   end_ = *end;
   if (all && *size > SlotOffset(slots)) {  // a part of a slot

@@ -30,6 +30,10 @@ class JournalCopy {
   /// `source` must name a destination.
   JournalCopy(Source source, journal::PlaceRules rules);
 
+  /// Notes how far the journal has come: the next Update brings no more than that.
+  Status NoteEnd();
+  bool end_is_noted() const { return noted_.has_value(); }
+
   /// Copies what is new, and asks the destination to keep it. True: the writer is dead and all of
   /// it is there. After an error the next call starts with a comparison.
   Result<bool> Update();
@@ -44,7 +48,12 @@ class JournalCopy {
     std::uint64_t end = 0;
   };
 
-  Status Bring(bool all);
+  struct Noted {
+    Liveness liveness;
+    std::uint64_t end;  // in slots
+  };
+
+  Status Bring(bool all, std::uint64_t limit);
   Status Reach();
   Status Create();
   Status CheckHeader();
@@ -58,6 +67,7 @@ class JournalCopy {
   std::string path_;  // of the copy
   std::uint32_t salt_ = 0;
   bool quiet_ = false;
+  std::optional<Noted> noted_;
 
   UniqueFd directory_;
   UniqueFd fd_;

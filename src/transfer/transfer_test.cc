@@ -332,6 +332,51 @@ TEST_F(TransferTest, TheRunCountsAndTheDestination) {
   EXPECT_FALSE(std::filesystem::exists(server_));
 }
 
+TEST_F(TransferTest, AnEndDoesNotArriveBeforeTheWork) {
+  WriterOptions options = Options(server_);
+  options.header.origin = journal::Origin::kSupervisor;
+  options.header.rank = -1;
+  auto supervisor = Write(options);  // first, as supervisors are
+  auto writer = Write();
+  Steps(supervisor.get(), 1);
+  Steps(writer.get(), 10);
+  ASSERT_TRUE(journal::MakeRunDirectory(server_, "p", "r").ok());
+  ASSERT_EQ(::mkdir(CopyOf(*writer).c_str(), 0700), 0);  // in its way
+  Carrier carrier(Own());
+  EXPECT_FALSE(carrier.Round().ok());
+  supervisor->Finish();
+  EXPECT_FALSE(carrier.Round().ok());
+  EXPECT_FALSE(std::filesystem::exists(CopyOf(*supervisor)));
+  EXPECT_FALSE(Carrier(Own()).Round().ok()) << "whoever begins anew does the same";
+  EXPECT_FALSE(std::filesystem::exists(CopyOf(*supervisor)));
+  std::filesystem::remove(CopyOf(*writer));
+  writer->Finish();
+  EXPECT_TRUE(*carrier.Round());
+  EXPECT_EQ(StepsIn(CopyOf(*supervisor)).size(), 1u);
+  EXPECT_EQ(StepsIn(CopyOf(*writer)).size(), 10u);
+}
+
+TEST_F(TransferTest, ACopyGoesNoFurtherThanNoted) {
+  auto writer = Write();
+  JournalCopy copy(*OpenSource(writer->path()), rules_);
+  std::int64_t before = 0;
+  for (const std::int64_t count : {3, 5000, 0, 7}) {
+    Steps(writer.get(), count);
+    ASSERT_TRUE(copy.NoteEnd().ok());
+    Steps(writer.get(), 4);
+    ASSERT_FALSE(*copy.Update());
+    before += count;
+    EXPECT_EQ(StepsIn(CopyOf(*writer)).size(), static_cast<std::size_t>(before));
+    before += 4;
+  }
+  ASSERT_TRUE(copy.NoteEnd().ok());
+  writer->Finish();
+  EXPECT_FALSE(*copy.Update()) << "it was not dead then";
+  ASSERT_TRUE(copy.NoteEnd().ok());
+  EXPECT_TRUE(*copy.Update());
+  EXPECT_EQ(StepsIn(CopyOf(*writer)).size(), static_cast<std::size_t>(before));
+}
+
 // In a child, for mounting may need a namespace of its own. Exit code 77: can't mount.
 TEST_F(TransferTest, AFullDestinationIsToldAndTriedAgain) {
   auto writer = Write();
