@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 namespace headway::cli {
@@ -74,14 +75,38 @@ NameKind KindOf(std::string_view name) {
   return NameKind::kOrdinary;
 }
 
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+bool IsCount(std::string_view text) {
+  return !text.empty() && text.size() <= 8 && std::all_of(text.begin(), text.end(), IsDigit);
+}
+
+// 0.25, 1.5e-05
+bool IsDecimal(std::string_view text) {
+  if (text.size() > 24) return false;
+  const std::size_t dot = text.find('.');
+  if (dot == npos || !IsCount(text.substr(0, dot))) return false;
+  text.remove_prefix(dot + 1);
+  const std::size_t e = text.find('e');
+  if (e != npos) {
+    std::string_view power = text.substr(e + 1);
+    if (!power.empty() && (power.front() == '-' || power.front() == '+')) power.remove_prefix(1);
+    if (!IsCount(power)) return false;
+    text = text.substr(0, e);
+  }
+  return std::all_of(text.begin(), text.end(), IsDigit);
+}
+
 class Finder {
  public:
   explicit Finder(std::string_view text) : text_(text) {}
 
   void FindAll() {
     PrivateKeys();
+    NextLine(0);
     for (std::size_t i = 0; i < text_.size(); ++i) {
       const char c = text_[i];
+      if (i == line_end_) NextLine(i + 1);
       if (c == '=' || c == ':') Assignment(i);
       if (c == ':' && text_.substr(i, 3) == "://") UserInfo(i + 3);
       if (c == '-' && text_.substr(i, 2) == "--") SecretFlag(i);
@@ -123,10 +148,32 @@ class Finder {
     }
     return true;
   }
-  std::string_view LineAround(std::size_t at) const {
-    const std::size_t before = at == 0 ? npos : text_.rfind('\n', at - 1);
-    const std::size_t begin = before == npos ? 0 : before + 1;
-    return text_.substr(begin, text_.find('\n', at) - begin);
+  // As EndOf. Where many begin within one run, it is walked through once: that is what keeps all of
+  // this linear. `run` is of this `is` alone.
+  struct Run {
+    std::size_t begin = 1;
+    std::size_t end = 0;
+  };
+  template <typename Is>
+  std::size_t EndOf(std::size_t at, Is is, Run* run) const {
+    if (run->begin > at || at > run->end) *run = {at, EndOf(at, is)};
+    return run->end;
+  }
+
+  void NextLine(std::size_t begin) {
+    line_begin_ = begin;
+    line_end_ = std::min(text_.find('\n', begin), text_.size());
+    speaks_of_.fill(std::nullopt);
+  }
+  enum Topic { kAuthorization, kWandb };
+  bool LineSpeaksOf(Topic topic) {
+    constexpr std::string_view kWords[] = {"authorization", "wandb"};
+    std::optional<bool>& known = speaks_of_[topic];
+    if (!known) {
+      const std::string line = LowerCase(text_.substr(line_begin_, line_end_ - line_begin_));
+      known = line.find(kWords[topic]) != npos;
+    }
+    return *known;
   }
 
   void PrivateKeys() {
@@ -162,8 +209,32 @@ class Finder {
     while (begin > 0 && IsName(text_[begin - 1])) --begin;
     if (begin == end) return;
     const NameKind kind = KindOf(text_.substr(begin, end - begin));
-    if (kind == NameKind::kOrdinary || (kind == NameKind::kBare && !equals)) return;
-    Value(EndOf(sign + 1, IsBlank), kind);
+    if (kind == NameKind::kOrdinary) return;
+    const std::size_t value = EndOf(sign + 1, IsBlank);
+    // Missing key: layers.0.weight
+    const bool path = kind == NameKind::kBare && !equals && IsPath(value);
+    if (!path) Value(value, kind);
+  }
+
+  // Words with a dot between each two, as parameters of a model are named.
+  bool IsPath(std::size_t at) {
+    constexpr std::size_t kWordMax = 32;
+    const std::size_t end = EndOf(at, IsName, &name_);
+    if (end < text_.size() && !IsSpace(text_[end]) &&
+        std::string_view(",;)]}").find(text_[end]) == npos) {
+      return false;
+    }
+    bool dots = false;
+    for (std::size_t word = 0; at < end; ++at) {
+      if (text_[at] == '.') {
+        if (word == 0) return false;
+        dots = true;
+        word = 0;
+      } else if (!IsWord(text_[at]) || ++word > kWordMax) {
+        return false;
+      }
+    }
+    return dots;
   }
 
   void Value(std::size_t at, NameKind kind) {
@@ -171,18 +242,22 @@ class Finder {
     std::size_t end = at;
     if (text_[at] == '"' || text_[at] == '\'') {
       const char quote = text_[at];
-      end = EndOf(++at, [quote](char c) { return c != quote && c != '\n'; });
+      end = EndOf(
+          ++at, [quote](char c) { return c != quote && c != '\n'; }, &quoted_[quote == '"']);
     } else {
       end = EndOf(
-          at, [](char c) { return !IsSpace(c) && std::string_view(",;&\"')}]").find(c) == npos; });
+          at, [](char c) { return !IsSpace(c) && std::string_view(",;&\"')}]").find(c) == npos; },
+          &bare_);
     }
     const std::string_view value = text_.substr(at, end - at);
     for (const std::string_view harmless : {"None", "null", "True", "true", "False", "false"}) {
       if (value == harmless) return;
     }
-    const bool number =
-        !value.empty() && value.size() <= 8 &&
-        std::all_of(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; });
+    // def get(self, key: str)
+    for (const std::string_view type : {"str", "int", "bytes", "float", "bool"}) {
+      if (kind == NameKind::kBare && value == type) return;
+    }
+    const bool number = IsCount(value) || (kind == NameKind::kBare && IsDecimal(value));
     if (number && kind != NameKind::kSecret) return;  // num_token=128
     Add(at, end);
   }
@@ -213,7 +288,7 @@ class Finder {
     for (const Shape& shape : kShapes) {
       if (!text_.substr(at).starts_with(shape.prefix)) continue;
       const std::size_t body = at + shape.prefix.size();
-      const std::size_t end = EndOf(body, IsName);
+      const std::size_t end = EndOf(body, IsName, &name_);
       if (end - body >= shape.least) Add(at, end);
     }
     for (const std::string_view scheme : {"bearer", "basic"}) {
@@ -223,25 +298,31 @@ class Finder {
       if (value == blank) continue;
       const std::size_t end = EndOf(
           value, [](char c) { return IsName(c) || c == '/' || c == '+' || c == '=' || c == '~'; });
-      const bool header = LowerCase(LineAround(at)).find("authorization") != npos;
+      const bool header = LineSpeaksOf(kAuthorization);
       if (header || (scheme == "bearer" && end - value >= 16)) Add(value, end);
     }
     if (text_.substr(at).starts_with("eyJ")) {
-      const std::size_t end = EndOf(at, IsName);
+      const std::size_t end = EndOf(at, IsName, &name_);
       const std::string_view token = text_.substr(at, end - at);
-      if (token.size() >= 30 && std::count(token.begin(), token.end(), '.') >= 2) Add(at, end);
+      const std::size_t dot = token.find('.');
+      if (token.size() >= 30 && dot != npos && token.find('.', dot + 1) != npos) Add(at, end);
     }
     // A key of Weights & Biases looks like any SHA-1: only where the line speaks of it.
     if (IsHex(text_[at])) {
       const std::size_t end = EndOf(at, IsHex);
-      if (end - at == 40 && (end == text_.size() || !IsToken(text_[end])) &&
-          LowerCase(LineAround(at)).find("wandb") != npos) {
+      if (end - at == 40 && (end == text_.size() || !IsToken(text_[end])) && LineSpeaksOf(kWandb)) {
         Add(at, end);
       }
     }
   }
 
   std::string_view text_;
+  Run quoted_[2];  // by ', by "
+  Run bare_;
+  Run name_;
+  std::size_t line_begin_ = 0;
+  std::size_t line_end_ = 0;
+  std::array<std::optional<bool>, 2> speaks_of_;
   std::vector<std::pair<std::size_t, std::size_t>> found_;  // half-open
 };
 
@@ -275,7 +356,9 @@ Result<Masker> Masker::Make(const std::vector<std::string>& patterns) {
   return Masker(std::move(compiled));
 }
 
-std::string Masker::Mask(std::string_view text) const {
+bool Masker::has_patterns() const { return !patterns_->compiled.empty(); }
+
+Result<std::string> Masker::Mask(std::string_view text) const {
   Finder finder(text);
   finder.FindAll();
   for (const regex_t& pattern : patterns_->compiled) {
@@ -284,7 +367,10 @@ std::string Masker::Mask(std::string_view text) const {
       regmatch_t match;
       match.rm_so = static_cast<regoff_t>(at);
       match.rm_eo = static_cast<regoff_t>(text.size());
-      if (::regexec(&pattern, text.data(), 1, &match, REG_STARTEND) != 0) break;
+      const int answer = ::regexec(&pattern, text.data(), 1, &match, REG_STARTEND);
+      if (answer == REG_NOMATCH) break;
+      if (answer != 0)
+        return Status(Code::kResourceExhausted, "a regular expression needs too much");
       finder.Add(static_cast<std::size_t>(match.rm_so), static_cast<std::size_t>(match.rm_eo));
       at = std::max(at + 1, static_cast<std::size_t>(match.rm_eo));
     }
@@ -292,13 +378,15 @@ std::string Masker::Mask(std::string_view text) const {
   return finder.Replace();
 }
 
-std::string MaskedTail(const Masker& masker, std::string_view raw, bool cut, std::size_t limit) {
+Result<std::string> MaskedTail(const Masker& masker, std::string_view raw, bool cut,
+                               std::size_t limit) {
   if (cut) {
     const std::size_t line = raw.find('\n');
     raw.remove_prefix(line == npos ? std::min<std::size_t>(raw.size() / 2, 4096) : line + 1);
   }
-  std::string text = masker.Mask(raw);
-  if (text.size() <= limit) return text;
+  Result<std::string> masked = masker.Mask(raw);
+  if (!masked.ok() || masked->size() <= limit) return masked;
+  const std::string& text = *masked;
   std::size_t begin = text.size() - limit;
   while (begin < text.size() && (text[begin] & 0xc0) == 0x80) ++begin;
   return text.substr(begin);

@@ -25,8 +25,13 @@ class Masker {
   Masker& operator=(Masker&&) noexcept;
   ~Masker();
 
-  /// `text` with every secret replaced by "[masked]". Cost: linear but for the caller's patterns.
-  std::string Mask(std::string_view text) const;
+  /// Whether the caller gave any.
+  bool has_patterns() const;
+
+  /// `text` with every secret replaced by "[masked]". Cost: linear; any, with the caller's
+  /// patterns. ResourceExhausted: one of them could not be matched to its end, so that nothing is
+  /// known.
+  Result<std::string> Mask(std::string_view text) const;
 
  private:
   struct Patterns;
@@ -36,7 +41,8 @@ class Masker {
 
 /// The end of a stream for keeping: masked, and then cut to its last `limit` bytes at a character
 /// boundary. `cut`: `raw` itself is the end of something longer; its first line may begin within a
-/// secret and is left out.
-std::string MaskedTail(const Masker& masker, std::string_view raw, bool cut, std::size_t limit);
+/// secret and is left out. Errors and cost as of Mask.
+Result<std::string> MaskedTail(const Masker& masker, std::string_view raw, bool cut,
+                               std::size_t limit);
 
 }  // namespace headway::cli

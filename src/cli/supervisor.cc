@@ -14,6 +14,7 @@
 
 #include "cli/backoff.h"
 #include "cli/child.h"
+#include "cli/mask_work.h"
 #include "cli/output.h"
 #include "cli/report_text.h"
 #include "cli/stderr_relay.h"
@@ -27,6 +28,7 @@ constexpr std::size_t kTailBytes = std::size_t{64} << 10;
 constexpr std::int64_t kBeatNs = kNanosPerSecond;
 constexpr std::int64_t kDrainNs = 2 * kNanosPerSecond;
 constexpr std::int64_t kLookNs = kNanosPerSecond / 50;
+constexpr std::int64_t kLeastMaskNs = kNanosPerSecond / 10;
 constexpr int kNotFoundCode = 127;
 constexpr int kNotExecutableCode = 126;
 
@@ -75,7 +77,7 @@ class Supervisor {
       if (!Again(*ending)) {
         journal_.Finish();
         if (relay_) relay_->Drain(kDrainNs);
-        upkeep_.Settle(options_.settle_ns);
+        upkeep_.Settle(std::max<std::int64_t>(0, options_.settle_ns - masked_ns_));
         if (recorded_ && !options_.last_words.empty()) Complain(options_.last_words);
         return ending->code();
       }
@@ -158,23 +160,51 @@ class Supervisor {
     if (terminal_given_) GiveTerminalTo(::getpgrp());
     // A terminal sends its signals to the child alone; it means the whole job.
     if (keys_.End()) told_to_stop_ = true;
-    std::string tail;
-    if (relay_) {
-      relay_->Drain(kDrainNs);
-      bool cut = false;
-      const std::string raw = relay_->Since(position, &cut);
-      tail = MaskedTail(masker_, raw, cut, kTailBytes);
-    }
+    const std::string tail = relay_ ? Tail(position) : "";
     journal_.End(ending_->time, ending_->exit_status, ending_->signal, tail);
     return *ending_;
   }
 
-  /// Sleeps until a signal comes or `ns` have passed, and deals with all signals that came.
-  void WaitForSignals(std::int64_t ns) {
-    pollfd ready = {signals_.get(), POLLIN, 0};
+  /// What was written to standard error since `position`, as it is kept. Signals are dealt with
+  /// meanwhile.
+  std::string Tail(std::uint64_t position) {
+    relay_->Drain(kDrainNs);
+    bool cut = false;
+    const std::string raw = relay_->Since(position, &cut);
+    std::string tail;
+    if (!masker_.has_patterns()) {
+      Result<std::string> text = MaskedTail(masker_, raw, cut, kTailBytes);
+      if (text.ok()) tail = *std::move(text);
+      return tail;
+    }
+    const MonoNs begin = SystemClock::MonoNow();
+    const std::int64_t patience = std::max(options_.settle_ns / 2, kLeastMaskNs);
+    Result<MaskWork> work = MaskWork::Start(masker_, raw, cut, kTailBytes);
+    std::string trouble = work.ok() ? "" : work.status().message();
+    while (trouble.empty() && !work->Read()) {
+      const std::int64_t rest = begin + patience - SystemClock::MonoNow();
+      if (rest <= 0) {
+        trouble = "not done within " + ShowDuration(patience);
+      } else {
+        WaitForSignals(rest, work->fd());
+      }
+    }
+    masked_ns_ = SystemClock::MonoNow() - begin;
+    if (trouble.empty() && !work->Take(&tail)) trouble = "it failed";
+    if (!trouble.empty()) {
+      Complain("warning: masking standard error with --mask: " + trouble +
+               "; nothing of it is kept");
+    }
+    return tail;
+  }
+
+  /// Sleeps until a signal comes, `also` can be read from, or `ns` have passed, and deals with all
+  /// signals that came.
+  void WaitForSignals(std::int64_t ns, int also = -1) {
+    pollfd ready[] = {{signals_.get(), POLLIN, 0}, {also, POLLIN, 0}};
     timespec timeout = {static_cast<time_t>(std::max<std::int64_t>(0, ns) / kNanosPerSecond),
                         static_cast<long>(std::max<std::int64_t>(0, ns) % kNanosPerSecond)};
-    if (::ppoll(&ready, 1, &timeout, nullptr) <= 0) return;
+    if (::ppoll(ready, 2, &timeout, nullptr) <= 0) return;
     signalfd_siginfo info;
     while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
       const int signal = static_cast<int>(info.ssi_signo);
@@ -281,6 +311,7 @@ class Supervisor {
   pid_t child_ = -1;
   bool terminal_given_ = false;
   KeyWatch keys_;
+  std::int64_t masked_ns_ = 0;  // how long masking took last
   bool told_to_stop_ = false;
   std::optional<Ending> ending_;
   std::optional<MonoNs> kill_at_;

@@ -153,6 +153,16 @@ def test_standard_error_is_kept_and_masked(headway: Headway) -> None:
     assert "--mask" in headway("run", "--mask", "(", "--", "true", code=2).stderr
 
 
+def test_a_mask_without_end_holds_up_nothing(headway: Headway) -> None:
+    """Then nothing is kept, rather than what was not masked."""
+    script = "for i in 1 2 3; do head -c 40000 /dev/zero | tr '\\0' x; echo; done >&2; exit 3"
+    result = headway("run", "-q", "--run", "r", "--settle", "200ms",
+                     "--mask", "(a*)*(b*)*$|(x+x+)+y", *shell(script), code=3)  # fmt: skip
+    assert "masking standard error with --mask: not done within 0.100 s; nothing of it is kept" in result.stderr
+    assert headway.json("runs", "show", "r")["stderr_tails"] == []
+    assert attempts_of(headway, "r") == [("exit", 3, None)]
+
+
 def test_the_last_64_kib_are_kept(headway: Headway) -> None:
     script = "for i in $(seq 40000); do echo line $i; done >&2; printf 'no line end' >&2"
     result = headway("run", "--quiet", "--run", "r", *shell(script))
