@@ -121,6 +121,14 @@ std::optional<std::int64_t> HighestStep(const SupervisedRun& run, std::int64_t n
   return highest;
 }
 
+bool HasRecords(const SupervisedRun& run) {
+  const auto journals = journal::ListJournals(run.journal_dir, run.project, run.run);
+  return journals.ok() &&
+         std::any_of(journals->begin(), journals->end(), [&run](const journal::JournalFile& file) {
+           return file.header.run_uid == run.uid;
+         });
+}
+
 Result<AttemptJournal> AttemptJournal::Create(const SupervisedRun& run, std::int64_t number,
                                               MonoNs begin) {
   journal::WriterOptions options;

@@ -48,6 +48,9 @@ std::vector<std::string> ChildEnvironment(const recorder::EnvMap& env, const Sup
 /// The highest step that the processes of an attempt have started, nothing when they record none.
 std::optional<std::int64_t> HighestStep(const SupervisedRun& run, std::int64_t number);
 
+/// Whether anything that was recorded of the run is still there on this machine.
+bool HasRecords(const SupervisedRun& run);
+
 /// The supervisor's journal of one attempt. Without one (a full disk) every call does nothing.
 class AttemptJournal {
  public:

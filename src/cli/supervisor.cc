@@ -78,7 +78,12 @@ class Supervisor {
         journal_.Finish();
         if (relay_) relay_->Drain(kDrainNs);
         upkeep_.Settle(std::max<std::int64_t>(0, options_.settle_ns - masked_ns_));
-        if (recorded_ && !options_.last_words.empty()) Complain(options_.last_words);
+        if (recorded_ && !options_.last_words.empty()) {
+          Complain(HasRecords(options_.run)
+                       ? options_.last_words
+                       : "what was recorded of run " + PrintableLine(options_.run.run) +
+                             " has been deleted meanwhile");
+        }
         return ending->code();
       }
     }

@@ -21,7 +21,7 @@ struct SupervisorOptions {
   bool keep_stderr = true;
   std::int64_t sync_ns = kNanosPerSecond;         ///< 0: never
   std::int64_t settle_ns = 10 * kNanosPerSecond;  ///< for the last sync and copy
-  std::string last_words;  ///< told on standard error at the end, if something was recorded
+  std::string last_words;  ///< told on standard error at the end, if something is recorded
 };
 
 /// Runs the command, notes how it ends, and starts it again as often as it may. Returns the exit

@@ -57,6 +57,14 @@ def test_the_last_line_says_where_the_report_is(headway: Headway, tmp_path: Path
     assert headway("run", "--", "true", env={"RANK": "1", "WORLD_SIZE": "2"}).stderr == ""
 
 
+def test_a_record_that_was_deleted_has_no_report(headway: Headway) -> None:
+    script = ('until ls "$HEADWAY_DIR"/*/*/*/*.hwj; do sleep 0.01; done; '
+              'rm -rf "$HEADWAY_DIR"; exit 4')  # fmt: skip
+    told = headway("run", "--run", "r", "--sync", "0s", "--no-stderr-tail",
+                   *shell(f"exec 2>/dev/null; {script}"), code=4).stderr  # fmt: skip
+    assert told == "headway: what was recorded of run r has been deleted meanwhile\n"
+
+
 def test_a_child_that_records_nothing_is_an_attempt(headway: Headway) -> None:
     headway("run", "--run", "r", "--restarts", "1", *QUICK, *shell("exit 7"), code=7)
     assert attempts_of(headway, "r") == [("exit", 7, None), ("exit", 7, None)]
