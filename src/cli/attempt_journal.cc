@@ -15,8 +15,14 @@ namespace {
 
 constexpr std::size_t kKeyBaseBytes = 200;  // room for a number within limits::kNameBytes
 
-std::string FirstOf(const std::string& a, const std::string& b, const std::string& c = {}) {
-  return !a.empty() ? a : !b.empty() ? b : c;
+std::string FirstOf(const std::string& a, const std::string& b) { return !a.empty() ? a : b; }
+
+// As ChooseSupervisedRun and AttemptKey make them.
+bool IsSupervisorsKey(std::string_view key) {
+  constexpr std::size_t kDigits = 16;
+  const std::string_view base = key.substr(0, key.rfind('#'));
+  if (base.size() == key.size()) return false;
+  return base.ends_with("+run") || (base.starts_with("run:") && base.size() == 4 + kDigits);
 }
 
 }  // namespace
@@ -24,11 +30,16 @@ std::string FirstOf(const std::string& a, const std::string& b, const std::strin
 Result<SupervisedRun> ChooseSupervisedRun(const recorder::Environment& env, const std::string& dir,
                                           const std::string& project, const std::string& run) {
   SupervisedRun chosen;
-  chosen.project = FirstOf(project, env.project, "default");
-  chosen.run = FirstOf(run, env.run, "default");
+  // A supervisor or an orchestrator further out has settled it: what we start records there.
+  const bool settled = !env.run_uid.empty();
+  const auto choose = [settled](const std::string& told, const std::string& found) {
+    return settled ? FirstOf(found, told) : FirstOf(told, found);
+  };
+  chosen.project = FirstOf(choose(project, env.project), "default");
+  chosen.run = FirstOf(choose(run, env.run), "default");
   HEADWAY_RETURN_IF_ERROR(CheckName("the project", chosen.project));
   HEADWAY_RETURN_IF_ERROR(CheckName("the run's name", chosen.run));
-  const std::string wanted = FirstOf(dir, env.dir);
+  const std::string wanted = choose(dir, env.dir);
   if (wanted.empty()) {
     return Status(Code::kFailedPrecondition,
                   "no data directory: give --dir or set HEADWAY_DIR, for there is no HOME");
@@ -68,6 +79,11 @@ Result<SupervisedRun> ChooseSupervisedRun(const recorder::Environment& env, cons
   if (!choice.ok()) return choice.status();
   chosen.uid = choice->uid;
   // Supervisors of one job on several machines restart together: their attempts must meet.
+  chosen.nested = settled && IsSupervisorsKey(env.attempt_key);
+  if (chosen.nested) {
+    chosen.key_base = env.attempt_key;
+    return chosen;
+  }
   chosen.key_base = env.attempt_key.empty()
                         ? "run:" + ToHex(RandomUid<RunUid>()).substr(0, 16)
                         : std::string(TruncateUtf8(env.attempt_key, kKeyBaseBytes)) + "+run";
@@ -75,7 +91,8 @@ Result<SupervisedRun> ChooseSupervisedRun(const recorder::Environment& env, cons
 }
 
 std::string AttemptKey(const SupervisedRun& run, std::int64_t number) {
-  return run.key_base + "#" + std::to_string(number);
+  if (!run.nested) return run.key_base + "#" + std::to_string(number);
+  return number == 0 ? run.key_base : run.key_base + "+run#" + std::to_string(number);
 }
 
 std::vector<std::string> ChildEnvironment(const recorder::EnvMap& env, const SupervisedRun& run,
@@ -131,6 +148,7 @@ bool HasRecords(const SupervisedRun& run) {
 
 Result<AttemptJournal> AttemptJournal::Create(const SupervisedRun& run, std::int64_t number,
                                               MonoNs begin) {
+  if (run.nested && number == 0) return AttemptJournal();
   journal::WriterOptions options;
   journal::Header& header = options.header;
   header.origin = journal::Origin::kSupervisor;

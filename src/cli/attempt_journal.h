@@ -30,12 +30,16 @@ struct SupervisedRun {
   std::int64_t rank = -1;
   std::int64_t world_size = -1;
   std::string job_id;
+  /// A supervisor further out started us. Then `key_base` is its attempt's key, which our first
+  /// attempt is a part of.
+  bool nested = false;
   std::string key_base;         ///< attempt keys are this, "#" and a number
   std::int64_t index_base = 0;  ///< restarts that happened before this supervisor
 };
 
 /// Chooses the run as a recorder in this environment would. `dir`, `project` and `run` may be
-/// empty. InvalidArgument for names that can be none.
+/// empty; where the environment has a run's uid, its own outweigh them. InvalidArgument for names
+/// that can be none.
 Result<SupervisedRun> ChooseSupervisedRun(const recorder::Environment& env, const std::string& dir,
                                           const std::string& project, const std::string& run);
 
@@ -55,7 +59,8 @@ bool HasRecords(const SupervisedRun& run);
 class AttemptJournal {
  public:
   AttemptJournal() = default;
-  /// Begins it, with the attempt's start at `begin`.
+  /// Begins it, with the attempt's start at `begin`. Of a nested
+  /// supervisor's first attempt the one further out has it, and this does nothing.
   static Result<AttemptJournal> Create(const SupervisedRun& run, std::int64_t number, MonoNs begin);
 
   void Beat();

@@ -1,4 +1,5 @@
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "cli/place.h"
 #include "cli/supervisor.h"
 #include "cli/text.h"
@@ -66,8 +67,15 @@ class RunCommand final : public Command {
     options.backoff_ns = backoff_.value_or(options.backoff_ns);
     options.sync_ns = sync_.value_or(options.sync_ns);
     options.settle_ns = settle_.value_or(options.settle_ns);
-    options.keep_stderr = !no_stderr_tail_;
-    if (!quiet_ && run->rank <= 0) options.last_words = WhereTheReportIs(*run);
+    options.keep_stderr = !no_stderr_tail_ && !run->nested;
+    if (!quiet_ && run->rank <= 0) {
+      if (run->nested) {
+        Complain("this is part of run " + PrintableLine(run->run) +
+                 ", whose supervisor records its attempts");
+      } else {
+        options.last_words = WhereTheReportIs(*run);
+      }
+    }
     HEADWAY_RETURN_IF_ERROR(context.out->Flush());
     return Supervise(options, *masker);
   }
@@ -75,7 +83,7 @@ class RunCommand final : public Command {
  private:
   std::string WhereTheReportIs(const SupervisedRun& run) const {
     std::string command = "headway goodput " + ShellWord(run.run);
-    if (!project_.empty()) command += " --project " + ShellWord(project_);
+    if (!project_.empty()) command += " --project " + ShellWord(run.project);
     if (!dir_.empty()) command += " --dir " + ShellWord(run.dir);
     return "recorded as run " + PrintableLine(run.run) + "; its report: " + command;
   }

@@ -77,7 +77,7 @@ class Supervisor {
       if (!Again(*ending)) {
         journal_.Finish();
         if (relay_) relay_->Drain(kDrainNs);
-        upkeep_.Settle(std::max<std::int64_t>(0, options_.settle_ns - masked_ns_));
+        Settle();
         if (recorded_ && !options_.last_words.empty()) {
           Complain(HasRecords(options_.run)
                        ? options_.last_words
@@ -107,9 +107,15 @@ class Supervisor {
     return signals_.ok() ? OkStatus() : ErrnoStatus(errno, "watch", "signals");
   }
 
+  void Settle() {
+    // Nested: one further out writes on, so that there is no end to wait for.
+    if (options_.run.nested) return;
+    upkeep_.Settle(std::max<std::int64_t>(0, options_.settle_ns - masked_ns_));
+  }
+
   Result<int> CannotRun(const Status& status) {
     journal_.Finish();
-    upkeep_.Settle(options_.settle_ns);
+    Settle();
     if (number_ > 0) return status;
     Complain(status.message());
     return status.code() == Code::kNotFound ? kNotFoundCode : kNotExecutableCode;
@@ -139,7 +145,7 @@ class Supervisor {
     AttemptJournal before = std::exchange(journal_, AttemptJournal());
     if (journal.ok()) {
       journal_ = *std::move(journal);
-      recorded_ = true;
+      recorded_ = !options_.run.nested;
     } else {
       Complain("warning: the supervisor records nothing: " + journal.status().message());
     }

@@ -65,6 +65,54 @@ def test_a_record_that_was_deleted_has_no_report(headway: Headway) -> None:
     assert told == "headway: what was recorded of run r has been deleted meanwhile\n"
 
 
+def test_a_supervisor_inside_another_adds_nothing(headway: Headway, tmp_path: Path) -> None:
+    """The records go to the run of the one further out, whatever the one inside was told."""
+    command = python(tmp_path, """
+        run = headway.init()
+        attempt = int(os.environ["HEADWAY_ATTEMPT"])
+        run.step(attempt)
+        print("last words", file=sys.stderr)
+        run.finish(status=0 if attempt else 1)
+        sys.exit(0 if attempt else 1)
+    """)  # fmt: skip
+    inner = (headway.program, "run", "--run", "inner", "--project", "q", "--dir", tmp_path / "no")
+    result = headway("run", "--run", "outer", "--restarts", "2", *QUICK, "--", *inner, *command)
+    assert result.stderr.count("this is part of run outer, whose supervisor records") == 2
+    assert "goodput inner" not in result.stderr
+    assert result.stderr.count("recorded as run outer; its report: headway goodput outer") == 1
+    report = headway.json("goodput", "outer")
+    assert report["state"] == "completed" and "clock_overlap" not in str(report["notes"])
+    assert [status for _, status, _ in attempts_of(headway, "outer")] == [1, 0]
+    tails = headway.json("runs", "show", "outer")["stderr_tails"]
+    assert len(tails) == 2 and "last words" in tails[0]["text"]
+    assert [run["name"] for run in headway.json("runs", "list", "--all-projects")] == ["outer"]
+    assert not (tmp_path / "no").exists()
+    assert "has not kept all" not in result.stderr, "it does not wait for the one further out"
+
+
+def test_restarts_of_a_supervisor_inside_another(headway: Headway, tmp_path: Path) -> None:
+    """Each start is an attempt, and there is none besides."""
+    again = tmp_path / "again"
+    command = python(tmp_path, f"""
+        first = not os.path.exists({str(again)!r})
+        open({str(again)!r}, "w").close()
+        run = headway.init()
+        run.step(1 if first else 2)
+        os._exit(1 if first else 0)
+    """)  # fmt: skip
+    inner = (headway.program, "run", "-q", "--restarts", "1", *QUICK)
+    headway("run", "--run", "outer", "--", *inner, *command)
+    attempts = headway.json("goodput", "outer")["attempts"]
+    assert [(a["first_step"], a["last_step"]) for a in attempts] == [(1, 1), (2, 2)]
+
+
+def test_a_run_that_an_orchestrator_settled_is_the_one_that_is_named(headway: Headway) -> None:
+    settled = {"HEADWAY_RUN_UID": "ab" * 16, "HEADWAY_RUN": "settled"}
+    told = headway("run", "--run", "other", "--", "true", env=settled).stderr
+    assert told == "headway: recorded as run settled; its report: headway goodput settled\n"
+    assert len(attempts_of(headway, "settled")) == 1
+
+
 def test_a_child_that_records_nothing_is_an_attempt(headway: Headway) -> None:
     headway("run", "--run", "r", "--restarts", "1", *QUICK, *shell("exit 7"), code=7)
     assert attempts_of(headway, "r") == [("exit", 7, None), ("exit", 7, None)]
