@@ -35,8 +35,9 @@ class RunCommand final : public Command {
     description->Duration("--backoff", &backoff_, "the pause before the first restart (1s)");
     description->Duration("--sync", &sync_,
                           "how often the disk is asked to keep the journals; 0s: never (1s)");
-    description->Duration("--settle", &settle_,
-                          "how long the last sync and the last copy may hold up the end (10s)");
+    description->Duration(
+        "--settle", &settle_,
+        "how long masking, the last sync and the last copy may hold up the end (10s)");
     description->Flag("-q,--quiet", &quiet_, "do not say at the end where the report is");
     description->Option("--dir", "DIR", &dir_, "data directory (HEADWAY_DIR, else ~/.headway)")
         .completion = Completion::kDirectory;
