@@ -42,6 +42,7 @@ class ImportCommand final : public Command {
     HEADWAY_RETURN_IF_ERROR(Resolve(&place_));
     if (!run_.empty()) HEADWAY_RETURN_IF_ERROR(CheckName("the run's name", run_));
     const std::string& dir = place_.dirs.front();
+    SweepStaging(dir, SystemClock::WallNow());
 
     Progress progress(context.error_terminal, "importing");
     EventText events;

@@ -6,6 +6,7 @@
 #include "base/json_writer.h"
 #include "base/time_format.h"
 #include "cli/commands.h"
+#include "cli/import_files.h"
 #include "cli/place.h"
 #include "cli/progress.h"
 #include "cli/run_files.h"
@@ -121,6 +122,10 @@ class RunsPruneCommand final : public Command {
     const Result<std::vector<runs::Run>> runs = runs::List(place_.dirs, place_.project, &problems);
     if (!runs.ok()) return runs.status();
     const WallNs now = SystemClock::WallNow();
+    std::int64_t swept = 0;
+    if (!dry_run_) {
+      for (const std::string& dir : place_.dirs) swept += SweepStaging(dir, now);
+    }
     std::vector<RunFacts> gone;
     std::int64_t kept = 0;
     Code failed = Code::kOk;
@@ -159,6 +164,10 @@ class RunsPruneCommand final : public Command {
     progress.Clear();
     TellProblems(problems);
     *context.out << (place_.json ? Json(gone, kept, dry_run_) : Text(gone, kept));
+    if (swept > 0 && !place_.json) {
+      *context.out << "removed what " << ShowCount(swept) << " interrupted "
+                   << (swept == 1 ? "import" : "imports") << " left\n";
+    }
     return ExitCode(failed);
   }
 
