@@ -62,34 +62,63 @@ class RunsDeleteCommand final : public Command {
   }
 
   Result<int> Run(const Context& context) override {
+    const WallNs now = SystemClock::WallNow();
     const Result<runs::Run> run = FindRun(&place_, run_);
-    if (!run.ok()) return run.status();
-    const Result<RunFacts> facts = LearnFacts(*run, SystemClock::WallNow());
+    if (!run.ok()) {
+      // A call that can't work, or a run that is not there.
+      const Code code = run.status().code();
+      if (place_.dirs.empty() || code == Code::kNotFound) return run.status();
+      return DeleteBroken(context, run.status(), now);
+    }
+    const Result<RunFacts> facts = LearnFacts(*run, now);
     if (!facts.ok()) return facts.status();
     if (const std::string why = WhyKept(*facts); !why.empty()) {
       return Status(Code::kFailedPrecondition, why);
     }
-    if (!yes_) {
-      if (::isatty(STDIN_FILENO) != 1) {
-        return Status(Code::kInvalidArgument,
-                      "deleting needs a yes: give --yes, for there is no terminal to ask on");
-      }
-      if (!Confirmed("delete run " + PrintableLine(run->label) + " (" + JournalsText(*facts) +
-                     ", started " + ShowTime(run->start) + " UTC)?")) {
-        return Status(Code::kCancelled, "nothing was deleted");
-      }
+    HEADWAY_RETURN_IF_ERROR(MakeSure("run " + PrintableLine(run->label) + " (" +
+                                     JournalsText(*facts) + ", started " + ShowTime(run->start) +
+                                     " UTC)"));
+    return Delete(context, *facts);
+  }
+
+ private:
+  /// A run of which nothing can be read: what lies under its name goes.
+  Result<int> DeleteBroken(const Context& context, const Status& why, WallNs now) {
+    const Result<BrokenRun> broken = FindBroken(place_.dirs, place_.project, run_, now);
+    if (!broken.ok()) return broken.status().code() == Code::kNotFound ? why : broken.status();
+    RunFacts facts;
+    facts.run.label = facts.run.name = run_;
+    facts.run.project = place_.project;
+    facts.run.journals = broken->files;
+    facts.bytes = broken->bytes;
+    HEADWAY_RETURN_IF_ERROR(MakeSure("run " + PrintableLine(run_) + " (" + JournalsText(facts) +
+                                     ", of which none can be read)"));
+    return Delete(context, facts);
+  }
+
+  Status MakeSure(const std::string& what) const {
+    if (yes_) return OkStatus();
+    if (::isatty(STDIN_FILENO) != 1) {
+      return {Code::kInvalidArgument,
+              "deleting needs a yes: give --yes, for there is no terminal to ask on"};
     }
-    HEADWAY_RETURN_IF_ERROR(RemoveRun(*run));
+    if (!Confirmed("delete " + what + "?")) return {Code::kCancelled, "nothing was deleted"};
+    return OkStatus();
+  }
+
+  Result<int> Delete(const Context& context, const RunFacts& facts) const {
+    std::vector<Status> problems;
+    HEADWAY_RETURN_IF_ERROR(RemoveRun(facts.run, &problems));
+    TellProblems(problems);
     if (place_.json) {
-      *context.out << Json({*facts}, 0, false);
+      *context.out << Json({facts}, 0, false);
     } else {
-      *context.out << "deleted run " << PrintableLine(run->label) << ": " << JournalsText(*facts)
-                   << "\n";
+      *context.out << "deleted run " << PrintableLine(facts.run.label) << ": "
+                   << JournalsText(facts) << "\n";
     }
     return 0;
   }
 
- private:
   std::string run_;
   bool yes_ = false;
   Place place_;
@@ -152,7 +181,7 @@ class RunsPruneCommand final : public Command {
         continue;
       }
       if (!dry_run_) {
-        if (const Status removed = RemoveRun((*runs)[i]); !removed.ok()) {
+        if (const Status removed = RemoveRun((*runs)[i], &problems); !removed.ok()) {
           problems.push_back(removed);
           failed = removed.code();
           ++kept;
