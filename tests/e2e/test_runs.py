@@ -56,6 +56,13 @@ def test_list_filters_and_orders(three: Headway) -> None:
     assert "--order-by: column 1" in three("runs", "list", "--order-by", "x", code=2).stderr
 
 
+def test_list_says_what_it_did_not_look_at(three: Headway) -> None:
+    last = three("runs", "list", "--limit", "1").stdout.splitlines()[-1]
+    assert last == "  and 2 older ones: --limit N"
+    filtered = three("runs", "list", "--filter", "elapsed > 0s", "--limit", "1").stdout
+    assert filtered.splitlines()[-1] == "  not looked at: 2 older ones: --limit N"
+
+
 def test_list_of_all_projects(three: Headway) -> None:
     three("import", EXAMPLES / "A.jsonl", "--run", "a", "--project", "p")
     assert len(three.json("runs", "list")) == 3
