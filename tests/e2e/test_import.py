@@ -115,6 +115,29 @@ def test_nanoseconds_in_ts_are_told(headway: Headway) -> None:
     assert "time_range" in [note["code"] for note in headway.json("goodput", "r")["notes"]]
 
 
+def test_long_names_are_cut_and_told_once(headway: Headway, tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    name = "x" * 300
+    first = simple_run().replace('{"ts": 3,', '{"ts": 9,')
+    spans = [
+        {"ts": at, "type": f"custom_{what}", "name": name}
+        for at, what in ((3, "start"), (5, "end"), (6, "start"), (7, "end"))
+    ]
+    path.write_text(first + events(*spans))
+    told = headway("import", path, "--run", "r").stderr
+    assert told == (
+        f"headway: warning: {path}:5 (byte {len(first)}): a name longer than 256 bytes is cut, "
+        "and so are those of 3 more lines\n"
+    ), told
+    assert "custom" in headway("goodput", "r").stdout
+    assert headway.json("import", path, "--run", "r")["names_cut"] == 4
+
+
+def test_absurd_times_are_told_as_they_are_taken(headway: Headway) -> None:
+    line = {"ts_ns": -9_200_000_000_000_000_000, "type": "job_start"}
+    assert "from 1823-" in headway("import", "-", "--run", "r", input=events(line)).stdout
+
+
 def test_many_problems_are_counted(headway: Headway) -> None:
     text = simple_run() + "x\n" * 5000
     result = headway("import", "-", "--run", "r", input=text)
