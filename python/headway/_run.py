@@ -302,11 +302,14 @@ def _imported_by_worker() -> bool:
     return process is not None and bool(getattr(process.current_process(), "_inheriting", False))
 
 
-def _tell_drop(call: str, value: object) -> None:
+_NOTHING = object()
+
+
+def _tell_drop(call: str, value: object = _NOTHING) -> None:
     hint = ""
     if call == "log" and hasattr(value, "__float__"):
         hint = "; converting it could wait for a device: write float(...) where that is right"
-    what = "missing or surplus arguments" if value is None else type(value).__qualname__
+    what = "missing or surplus arguments" if value is _NOTHING else type(value).__qualname__
     if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
         what = f"{value!r}: a step is a whole number from 0 on"
     _log.warning(

@@ -58,9 +58,10 @@ void Drop(RecorderObject* self, Call call, PyObject* value) noexcept {
   if ((self->told & bit) != 0 || self->state->recorder == nullptr) return;
   self->told |= bit;
   if (self->on_drop == Py_None) return;
-  const Ref result(PyObject_CallFunction(self->on_drop, "sO",
-                                         kCallNames[static_cast<unsigned>(call)],
-                                         value == nullptr ? Py_None : value));
+  const char* const name = kCallNames[static_cast<unsigned>(call)];
+  // Without a value its arguments are wrong in number or name; None is a value like any other.
+  const Ref result(value == nullptr ? PyObject_CallFunction(self->on_drop, "s", name)
+                                    : PyObject_CallFunction(self->on_drop, "sO", name, value));
   Swallow();
 }
 

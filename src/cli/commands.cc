@@ -58,7 +58,9 @@ Status Unknown(const std::string& word, const std::string& second) {
   if (!second.empty() || !KnownCommands(word + " ").empty()) {
     const std::string known = KnownCommands(word + " ");
     if (!known.empty()) {
-      return {Code::kInvalidArgument, "\"" + word + "\" is one of: " + known};
+      return {Code::kInvalidArgument,
+              second.empty() ? "say which \"" + word + "\" command: " + known
+                             : "no command \"" + word + " " + second + "\"; there are: " + known};
     }
   }
   std::vector<std::string> names;
@@ -67,7 +69,7 @@ Status Unknown(const std::string& word, const std::string& second) {
   }
   const std::string near = Closest(word, names);
   return {Code::kInvalidArgument, "no command \"" + word + "\"" +
-                                      (near.empty() ? "" : "; did you mean " + near + "?") +
+                                      (near.empty() ? "." : "; did you mean " + near + "?") +
                                       " Commands: " + KnownCommands("")};
 }
 
@@ -90,7 +92,10 @@ Result<Call> FindCommand(const std::vector<std::string>& arguments) {
                     "no option \"" + word + "\" before a command; see headway --help");
     }
     early.push_back(word);
-    if (option->value && word.find('=') == std::string::npos && at + 1 < arguments.size()) {
+    if (option->value && word.find('=') == std::string::npos) {
+      if (at + 1 == arguments.size()) {
+        return Status(Code::kInvalidArgument, word + " needs a value; see headway --help");
+      }
       early.push_back(arguments[++at]);
     }
   }
@@ -160,6 +165,7 @@ std::string_view Version() { return HEADWAY_VERSION; }
 
 int Main(const std::vector<std::string>& arguments) noexcept {
   try {
+    HoldStandardStreams();
     Output out(1);
     Context context;
     context.out = &out;

@@ -28,7 +28,7 @@ Result<ExportFile> ExportFile::Open(const std::string& path, Output* out) {
       path + "." + uid_internal::ToHex(uid_internal::Random()).substr(0, 16) + ".tmp";
   file.fd_ = UniqueFd(
       ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
-  if (!file.fd_.ok()) return ErrnoStatus(errno, "create", temporary);
+  if (!file.fd_.ok()) return ErrnoStatus(errno, "create", path);
   file.temporary_ = std::move(temporary);
   return file;
 }

@@ -51,6 +51,10 @@ class GoodputCommand final : public Command {
       return Status(Code::kUnimplemented,
                     "--accounting compat is not there yet; leave it out, or say exact");
     }
+    if (limit_ && explain_.empty()) {
+      return Status(Code::kInvalidArgument,
+                    "--limit goes with --explain: it says how many intervals are listed");
+    }
     Category category = Category::kProductive;
     std::optional<std::string> name;
     if (!explain_.empty()) {
@@ -60,7 +64,7 @@ class GoodputCommand final : public Command {
       if (!ParseCategory(wanted, &category)) {
         const std::string near = Closest(wanted, CategoryNames());
         std::string message = "--explain: no category \"" + wanted + "\"";
-        if (!near.empty()) message += "; did you mean " + near + "?";
+        message += near.empty() ? "." : "; did you mean " + near + "?";
         message += " Categories:";
         for (const std::string& known : CategoryNames()) message += " " + known;
         return Status(Code::kInvalidArgument, message);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/json_writer.h"
+#include "base/limits.h"
 #include "cli/commands.h"
 #include "cli/import_events.h"
 #include "cli/import_files.h"
@@ -8,6 +9,7 @@
 #include "cli/place.h"
 #include "cli/progress.h"
 #include "cli/text.h"
+#include "ledger/attempt.h"
 
 namespace headway::cli {
 namespace {
@@ -42,6 +44,7 @@ class ImportCommand final : public Command {
     HEADWAY_RETURN_IF_ERROR(Resolve(&place_));
     if (!run_.empty()) HEADWAY_RETURN_IF_ERROR(CheckName("the run's name", run_));
     const std::string& dir = place_.dirs.front();
+    SweepStaging(dir, SystemClock::WallNow());
 
     Progress progress(context.error_terminal, "importing");
     EventText events;
@@ -131,6 +134,17 @@ class ImportCommand final : public Command {
                ShowCount(static_cast<std::int64_t>(import.problems_total - kProblemsShown)) +
                " more lines that can't be read; skipped");
     }
+    if (import.names_cut > 0) {
+      const std::string place = events.PlaceOf(
+          {.line = import.first_cut_line, .offset = import.first_cut_offset, .sentence = {}});
+      Complain("warning: " + place + ": a name longer than " + std::to_string(limits::kNameBytes) +
+               " bytes is cut" +
+               (import.names_cut == 1
+                    ? ""
+                    : ", and so are those of " +
+                          ShowCount(static_cast<std::int64_t>(import.names_cut - 1)) +
+                          " more lines"));
+    }
   }
 
   void Tell(const Context& context, const EventText& events, const jsonl::Import& import) const {
@@ -148,7 +162,7 @@ class ImportCommand final : public Command {
       line += ShowCount(static_cast<std::int64_t>(run.records)) + " records in " +
               ShowCount(static_cast<std::int64_t>(run.journals)) +
               (run.journals == 1 ? " journal" : " journals");
-      if (!run.unchanged) line += ", from " + ShowTime(run.start) + " UTC on";
+      if (!run.unchanged) line += ", from " + ShowTime(ledger::TakenTime(run.start)) + " UTC on";
       *context.out << line << "\n";
     }
     if (runs_.size() > 1 && !events.sources.empty()) {
@@ -188,7 +202,9 @@ class ImportCommand final : public Command {
       json.EndObject();
     }
     json.EndArray();
-    json.Field("problems_total", import.problems_total + damage_.size()).EndObject();
+    json.Field("problems_total", import.problems_total + damage_.size())
+        .Field("names_cut", import.names_cut)
+        .EndObject();
     return out + "\n";
   }
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -15,6 +16,10 @@
 
 namespace headway::cli {
 namespace {
+
+// Up to so many records of a writer cost less one write call each than the mapping and the space
+// for thousands of them.
+constexpr std::size_t kFewRecords = 512;
 
 std::string HexOf(const std::array<std::uint8_t, 32>& bytes) {
   constexpr char kHex[] = "0123456789abcdef";
@@ -155,8 +160,7 @@ Result<std::vector<ImportedRun>> WriteRuns(const EventText& events,
   for (const journal::JournalFile& file : *known) there.insert(file.header.uid);
   if (!target.replace) HEADWAY_RETURN_IF_ERROR(CheckStart(target, made));
 
-  const Result<Staging> staging = Staging::Make(target.dir);
-  if (!staging.ok()) return staging.status();
+  std::optional<Staging> staging;  // once there is something to write
   std::vector<std::string> files;
   std::set<JournalUid> own;
   for (std::size_t r = 0; r < runs.size(); ++r) {
@@ -189,6 +193,12 @@ Result<std::vector<ImportedRun>> WriteRuns(const EventText& events,
       ++made[r].journals;
       if (there.contains(header.uid)) continue;
       made[r].unchanged = false;
+      if (!staging) {
+        Result<Staging> place = Staging::Make(target.dir);
+        if (!place.ok()) return place.status();
+        staging.emplace(*std::move(place));
+      }
+      if (records[w].size() <= kFewRecords) options.mode = journal::WriterOptions::Mode::kWrite;
       const auto writer = journal::JournalWriter::Create(staging->path(), options);
       if (!writer.ok()) return writer.status();
       AppendAll(runs[r], records[w], writer->get());

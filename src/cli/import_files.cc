@@ -2,20 +2,86 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
 
 #include "base/uid.h"
 #include "journal/format.h"
+#include "journal/liveness.h"
 
 namespace headway::cli {
 namespace {
 
 constexpr std::size_t kPartBytes = std::size_t{1} << 20;
 constexpr std::string_view kIncoming = "incoming";
+constexpr std::string_view kLockSuffix = ".lock";
+constexpr std::size_t kStagingNameDigits = 32;
+
+// What stands in a lock: which kernel knows of it; nothing where that can't be told.
+std::string BootText() {
+  const BootId boot = journal::ReadProcessFacts().boot_id;
+  return boot.IsNil() ? std::string() : ToHex(boot);
+}
+
+bool IsStagingName(std::string_view name) {
+  return name.size() == kStagingNameDigits &&
+         name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+std::int64_t NanosOf(const timespec& time) { return time.tv_sec * kNanosPerSecond + time.tv_nsec; }
+
+// When something in `directory` was last written to.
+std::int64_t LastWritten(int directory, const std::vector<std::string>& names) {
+  struct stat info;
+  std::int64_t last = ::fstat(directory, &info) == 0 ? NanosOf(info.st_mtim) : INT64_MAX;
+  for (const std::string& name : names) {
+    if (::fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    last = std::max(last, NanosOf(info.st_mtim));
+  }
+  return last;
+}
+
+// Whether whoever made the staging directory of this lock (-1: it has none) is gone, as far as the
+// lock tells. Holds the lock then.
+bool OwnerIsGone(int lock, const std::string& boot) {
+  if (lock < 0 || ::flock(lock, LOCK_EX | LOCK_NB) != 0) return false;
+  char text[64] = {};
+  const ssize_t got = ::pread(lock, text, sizeof text, 0);
+  return got > 0 && std::string_view(text, static_cast<std::size_t>(got)) == boot;
+}
+
+// Removes `name` in `incoming` and its lock if nobody is at work in it.
+bool SweepOne(int incoming, const std::string& path, const std::string& name, WallNs now,
+              const std::string& boot) {
+  const std::string lock_name = name + std::string(kLockSuffix);
+  const UniqueFd lock(
+      ::openat(incoming, lock_name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  const UniqueFd directory(
+      ::openat(incoming, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!directory.ok() && errno != ENOENT) return false;
+  std::vector<std::string> names;
+  if (directory.ok()) {
+    Result<std::vector<std::string>> found = ListDirectory(JoinPath(path, name));
+    if (!found.ok()) return false;
+    names = *std::move(found);
+  }
+  if (!OwnerIsGone(lock.get(), boot)) {
+    // The lock is held, or says nothing: it is another kernel's, or just being made.
+    if (lock.ok() && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return false;
+    const std::int64_t last =
+        directory.ok() ? LastWritten(directory.get(), names) : LastWritten(lock.get(), {});
+    if (last > now.ns - kStagingSilenceNs) return false;
+  }
+  for (const std::string& file : names) ::unlinkat(directory.get(), file.c_str(), 0);
+  if (directory.ok() && ::unlinkat(incoming, name.c_str(), AT_REMOVEDIR) != 0) return false;
+  ::unlinkat(incoming, lock_name.c_str(), 0);
+  return true;
+}
 
 // Up to `size` bytes; fewer only at the end.
 Result<std::string> ReadBytes(int fd, std::size_t size, const std::string& name) {
@@ -74,14 +140,31 @@ Status ReadRest(Input* input, std::string* text) {
 
 Result<Staging> Staging::Make(const std::string& dir) {
   const std::string name = uid_internal::ToHex(uid_internal::Random());
-  const Result<UniqueFd> made = MakeAndOpenDirectory(dir, {std::string(kIncoming), name});
-  if (!made.ok()) return made.status();
+  const Result<UniqueFd> incoming = MakeAndOpenDirectory(dir, {std::string(kIncoming)});
+  if (!incoming.ok()) return incoming.status();
   const std::string parent = JoinPath(dir, kIncoming);
-  return Staging(parent, JoinPath(parent, name));
+  // The lock first: whoever sees the directory can see whose it is. One that says nothing (the file
+  // system has no locks, or this is where we are killed) counts by its age.
+  const std::string lock_name = name + std::string(kLockSuffix);
+  UniqueFd lock(::openat(incoming->get(), lock_name.c_str(),
+                         O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!lock.ok()) return ErrnoStatus(errno, "create", JoinPath(parent, lock_name));
+  Staging staging(parent, JoinPath(parent, name), std::move(lock));
+  const std::string boot = BootText();
+  if (::flock(staging.lock_.get(), LOCK_EX | LOCK_NB) == 0 &&
+      ::write(staging.lock_.get(), boot.data(), boot.size()) != static_cast<ssize_t>(boot.size())) {
+    return ErrnoStatus(errno == 0 ? ENOSPC : errno, "write", JoinPath(parent, lock_name));
+  }
+  if (::mkdirat(incoming->get(), name.c_str(), 0700) != 0) {
+    return ErrnoStatus(errno, "make directory", staging.path_);
+  }
+  return staging;
 }
 
 Staging::Staging(Staging&& other) noexcept
-    : parent_(std::move(other.parent_)), path_(std::move(other.path_)) {
+    : parent_(std::move(other.parent_)),
+      path_(std::move(other.path_)),
+      lock_(std::move(other.lock_)) {
   other.path_.clear();
 }
 
@@ -91,7 +174,29 @@ Staging::~Staging() {
     for (const std::string& name : *names) ::unlink(JoinPath(path_, name).c_str());
   }
   ::rmdir(path_.c_str());
+  ::unlink((path_ + std::string(kLockSuffix)).c_str());
   ::rmdir(parent_.c_str());  // fails while another import is at work: fine
+}
+
+std::int64_t SweepStaging(const std::string& dir, WallNs now) {
+  const std::string path = JoinPath(dir, kIncoming);
+  const UniqueFd incoming(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!incoming.ok()) return 0;
+  const Result<std::vector<std::string>> names = ListDirectory(path);
+  if (!names.ok()) return 0;
+  std::set<std::string> staged;
+  for (const std::string& name : *names) {
+    const std::string base =
+        name.ends_with(kLockSuffix) ? name.substr(0, name.size() - kLockSuffix.size()) : name;
+    if (IsStagingName(base)) staged.insert(base);
+  }
+  const std::string boot = BootText();
+  std::int64_t swept = 0;
+  for (const std::string& name : staged) {
+    if (SweepOne(incoming.get(), path, name, now, boot)) ++swept;
+  }
+  ::rmdir(path.c_str());  // fails while anything is left in it: fine
+  return swept;
 }
 
 Status Staging::Publish(const std::string& name, const std::string& dir, const std::string& project,

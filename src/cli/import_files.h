@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/status.h"
 
@@ -28,8 +29,9 @@ Result<std::string> ReadPart(Input* input);
 /// The rest of it, `head` included, appended to `*text`.
 Status ReadRest(Input* input, std::string* text);
 
-/// A directory of this process's own below the data directory, in which journals are written before
-/// they appear under their run. Removed with all that is left in it.
+/// A directory of this process's own below the data directory, `incoming/<32 hex digits>`, in which
+/// journals are written before they appear under their run. Removed with all that is left in it. By
+/// a lock on the file of the same name with `.lock` behind it others tell that this process lives.
 class Staging {
  public:
   static Result<Staging> Make(const std::string& dir);
@@ -43,10 +45,19 @@ class Staging {
                  const std::string& run) const;
 
  private:
-  Staging(std::string parent, std::string path)
-      : parent_(std::move(parent)), path_(std::move(path)) {}
+  Staging(std::string parent, std::string path, UniqueFd lock)
+      : parent_(std::move(parent)), path_(std::move(path)), lock_(std::move(lock)) {}
   std::string parent_;
   std::string path_;
+  UniqueFd lock_;
 };
+
+/// How long what another machine (or this one, before it was started anew) has in `incoming` may be
+/// silent before it counts as left behind: its locks can't be seen from here.
+inline constexpr std::int64_t kStagingSilenceNs = 24 * 3600 * kNanosPerSecond;
+
+/// Removes what imports that were killed have left below `dir`, and never what one that lives is
+/// writing. Returns how many such imports there were. What can't be removed stays, without a word.
+std::int64_t SweepStaging(const std::string& dir, WallNs now);
 
 }  // namespace headway::cli

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -14,6 +15,8 @@
 
 namespace headway::cli {
 namespace {
+
+constexpr std::size_t kPartBytes = std::size_t{1} << 20;
 
 Status WriteAll(int fd, std::string_view data, const std::string& path) {
   while (!data.empty()) {
@@ -69,6 +72,38 @@ Result<journal::ReadSummary> Summarise(const std::string& path, std::int64_t* st
   }
 }
 
+// Damage is a problem, or the end of the import.
+Status Judge(const journal::ReadSummary& summary, const std::string& name, bool strict,
+             std::vector<Status>* problems) {
+  const Status damage = summary.Check(name);
+  if (damage.ok() || strict) return damage;
+  problems->push_back(damage);
+  return OkStatus();
+}
+
+// Whether the file at `path` holds `head` and then what follows it in `input`. Moves nothing; false
+// for what can't be read twice.
+bool IsTheSame(const Input& input, const std::string& head, const std::string& path) {
+  struct stat info;
+  if (::fstat(input.fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
+  const off_t at = ::lseek(input.fd.get(), 0, SEEK_CUR);
+  const Result<UniqueFd> there = OpenForReading(path);
+  if (at < 0 || !there.ok()) return false;
+  std::string mine(kPartBytes, '\0');
+  std::string theirs(std::max(kPartBytes, head.size()), '\0');
+  const auto begin = static_cast<std::uint64_t>(at);
+  Result<std::size_t> got = ReadAt(there->get(), theirs.data(), head.size(), 0, path);
+  if (!got.ok() || *got != head.size() || theirs.compare(0, *got, head) != 0) return false;
+  for (std::uint64_t done = 0;; done += *got) {
+    got = ReadAt(input.fd.get(), mine.data(), mine.size(), begin + done, input.name);
+    const Result<std::size_t> other =
+        ReadAt(there->get(), theirs.data(), mine.size(), head.size() + done, path);
+    if (!got.ok() || !other.ok() || *got != *other) return false;
+    if (std::memcmp(mine.data(), theirs.data(), *got) != 0) return false;
+    if (*got < mine.size()) return true;
+  }
+}
+
 }  // namespace
 
 Result<ImportedRun> CopyJournal(Input* input, const JournalTarget& target,
@@ -94,6 +129,24 @@ Result<ImportedRun> CopyJournal(Input* input, const JournalTarget& target,
     Rename(*header, &head);
   }
 
+  ImportedRun made;
+  made.name = header->run;
+  made.project = header->project;
+  made.uid = header->run_uid;
+  made.journals = 1;
+  const auto known = journal::ListJournals(target.dir, header->project, header->run);
+  if (!known.ok()) return known.status();
+  for (const journal::JournalFile& file : *known) {
+    if (file.header.uid != header->uid || !IsTheSame(*input, head, file.path)) continue;
+    // Nothing is written then, not even for a moment: the directory may be read-only.
+    const Result<journal::ReadSummary> summary = Summarise(file.path, &made.start);
+    if (!summary.ok()) return summary.status();
+    HEADWAY_RETURN_IF_ERROR(Judge(*summary, input->name, target.strict, problems));
+    made.records = summary->records;
+    made.unchanged = true;
+    return made;
+  }
+
   const Result<Staging> staging = Staging::Make(target.dir);
   if (!staging.ok()) return staging.status();
   std::string name = FileName(*header);
@@ -109,21 +162,11 @@ Result<ImportedRun> CopyJournal(Input* input, const JournalTarget& target,
       part = *std::move(next);
     }
   }
-  ImportedRun made;
-  made.name = header->run;
-  made.project = header->project;
-  made.uid = header->run_uid;
-  made.journals = 1;
   const Result<journal::ReadSummary> summary = Summarise(path, &made.start);
   if (!summary.ok()) return summary.status();
   made.records = summary->records;
-  if (const Status damage = summary->Check(input->name); !damage.ok()) {
-    if (target.strict) return damage;
-    problems->push_back(damage);
-  }
+  HEADWAY_RETURN_IF_ERROR(Judge(*summary, input->name, target.strict, problems));
 
-  const auto known = journal::ListJournals(target.dir, header->project, header->run);
-  if (!known.ok()) return known.status();
   for (const journal::JournalFile& file : *known) {
     if (file.header.uid != header->uid) continue;
     std::int64_t start = 0;

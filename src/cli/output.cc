@@ -1,5 +1,6 @@
 #include "cli/output.h"
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -19,6 +20,14 @@ constexpr int kWidthMin = 40;
 constexpr int kWidthMax = 400;
 
 }  // namespace
+
+void HoldStandardStreams() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The lowest free number is this one, for those below are open.
+    (void)!::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
 
 std::string Env(const char* name) {
   const char* const value = std::getenv(name);
@@ -53,6 +62,8 @@ Status Output::Flush() {
       rest.remove_prefix(static_cast<std::size_t>(wrote));
     } else if (errno == EPIPE) {
       closed_ = true;
+    } else if (errno == EBADF) {
+      status_ = {Code::kUnavailable, "cannot write to standard output: it is closed"};
     } else if (errno != EINTR) {
       status_ = ErrnoStatus(errno, "write to", "standard output");
     }

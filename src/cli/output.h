@@ -19,6 +19,10 @@ struct Terminal {
 /// Looks at descriptor `fd`, COLUMNS, NO_COLOR and TERM.
 Terminal DetectTerminal(int fd);
 
+/// Keeps the numbers of standard streams that are closed from going to files that are opened later,
+/// which would then get what is meant for a reader. Reading and writing there still fails (EBADF).
+void HoldStandardStreams();
+
 /// The value of an environment variable, empty when it is not set.
 std::string Env(const char* name);
 

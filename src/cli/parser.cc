@@ -13,11 +13,19 @@ std::string Usage(std::string_view command) {
   return "; see headway " + std::string(command) + " --help";
 }
 
+std::string LongFlag(const Argument& argument) {
+  return argument.flags.substr(argument.flags.rfind(',') + 1);
+}
+
+Status NeedsValue(std::string_view command, const std::string& option) {
+  return {Code::kInvalidArgument, option + " needs a value" + Usage(command)};
+}
+
 std::vector<std::string> LongFlags(const Description& description) {
   std::vector<std::string> names = {"--help"};
   for (const Argument& argument : description.arguments) {
     if (argument.positional()) continue;
-    names.push_back(argument.flags.substr(argument.flags.rfind(',') + 1));
+    names.push_back(LongFlag(argument));
   }
   return names;
 }
@@ -74,10 +82,13 @@ Status ParseArguments(std::string_view command, const Description& description,
     };
     CLI::Option* const option = app.add_option(argument.flags, take, "");
     option->type_name(argument.value)->expected(1)->allow_extra_args(false);
-    if (argument.repeats) option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);  // we count them ourselves
   }
   try {
     app.parse(std::move(reversed));
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string text = error.what();  // begins with the option's name
+    return NeedsValue(command, text.substr(0, text.find(':')));
   } catch (const CLI::ParseError& error) {
     return {Code::kInvalidArgument, std::string(command) + ": " + error.what() + Usage(command)};
   }
@@ -95,8 +106,18 @@ Status ParseArguments(std::string_view command, const Description& description,
   }
   words.insert(words.end(), after.begin(), after.end());
   for (std::size_t i = 0; i < values.size(); ++i) {
+    const Argument& argument = description.arguments[i];
+    if (!argument.value.empty() && !argument.repeats && values[i].size() > 1) {
+      return {Code::kInvalidArgument, std::string(command) + " takes " + LongFlag(argument) +
+                                          " once, not " + std::to_string(values[i].size()) +
+                                          " times" + Usage(command)};
+    }
     for (const std::string& value : values[i]) {
-      HEADWAY_RETURN_IF_ERROR(description.arguments[i].set(value));
+      // Mostly a variable of the shell that is not set; nobody means that.
+      if (!argument.value.empty() && value.empty()) {
+        return {Code::kInvalidArgument, LongFlag(argument) + " must not be empty" + Usage(command)};
+      }
+      HEADWAY_RETURN_IF_ERROR(argument.set(value));
     }
   }
   if (description.command_line != nullptr && !words.empty()) {

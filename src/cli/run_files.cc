@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <set>
+#include <map>
+#include <optional>
 
 #include "base/files.h"
 #include "cli/text.h"
 #include "journal/directory.h"
+#include "journal/liveness.h"
 #include "journal/reader.h"
 #include "transfer/carrier.h"
 
@@ -20,7 +22,7 @@ namespace {
 std::string DirectoryOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
 // Opens `<dir>/journals/<project>/<run>` as seen from a journal in it: nothing below the data
-// directory may be a symbolic link.
+// directory may be a symbolic link (FailedPrecondition).
 Result<UniqueFd> OpenRunDirectory(const std::string& directory) {
   std::string base = directory;
   std::vector<std::string> components;
@@ -31,10 +33,23 @@ Result<UniqueFd> OpenRunDirectory(const std::string& directory) {
   if (base.empty()) base = "/";
   UniqueFd fd(::open(base.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.ok()) return ErrnoStatus(errno, "open directory", base);
+  std::string path = base;
   for (const std::string& component : components) {
+    path = JoinPath(path, component);
     UniqueFd next(
         ::openat(fd.get(), component.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!next.ok()) return ErrnoStatus(errno, "open directory", directory);
+    if (!next.ok()) {
+      const int error = errno;
+      struct stat info;
+      if (::fstatat(fd.get(), component.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+          S_ISLNK(info.st_mode)) {
+        return Status(Code::kFailedPrecondition,
+                      path +
+                          " is a symbolic link, and nothing behind one is deleted; remove the "
+                          "link itself (rm), or delete the run where its files lie (--dir)");
+      }
+      return ErrnoStatus(error, "open directory", directory);
+    }
     fd = std::move(next);
   }
   return fd;
@@ -100,14 +115,24 @@ bool Prunable(const RunFacts& facts, WallNs now, std::int64_t age_ns) {
   return now.ns - LastChange(facts) > age_ns;
 }
 
-Status RemoveRun(const runs::Run& run) {
+Status RemoveRun(const runs::Run& run, std::vector<Status>* problems) {
   std::vector<journal::JournalFile> files = run.journals;
   files.insert(files.end(), run.copies.begin(), run.copies.end());
-  std::set<std::string> directories;
-  for (const journal::JournalFile& file : files) directories.insert(DirectoryOf(file.path));
-  for (const std::string& directory : directories) {
-    const Result<UniqueFd> fd = OpenRunDirectory(directory);
-    if (!fd.ok()) return fd.status();
+  std::map<std::string, UniqueFd> directories;
+  std::optional<Status> behind_link;
+  for (const journal::JournalFile& file : files) {
+    const std::string directory = DirectoryOf(file.path);
+    if (directories.contains(directory)) continue;
+    Result<UniqueFd> fd = OpenRunDirectory(directory);
+    if (!fd.ok() && fd.status().code() != Code::kFailedPrecondition) return fd.status();
+    if (!fd.ok() && !behind_link) behind_link = fd.status();
+    directories.emplace(directory, fd.ok() ? *std::move(fd) : UniqueFd());
+  }
+  std::erase_if(directories, [](const auto& entry) { return !entry.second.ok(); });
+  if (behind_link && directories.empty()) return *behind_link;
+  // What is behind a link stays, but is no reason to keep the rest.
+  if (behind_link) problems->push_back(*behind_link);
+  for (const auto& [directory, fd] : directories) {
     const journal::RunLock lock = journal::RunLock::Acquire(directory);
     for (const journal::JournalFile& file : files) {
       if (DirectoryOf(file.path) == directory && Lives(file)) {
@@ -118,17 +143,56 @@ Status RemoveRun(const runs::Run& run) {
     for (const journal::JournalFile& file : files) {
       if (DirectoryOf(file.path) != directory) continue;
       const std::string name = file.path.substr(directory.size() + 1);
-      if (::unlinkat(fd->get(), name.c_str(), 0) != 0 && errno != ENOENT) {
+      if (::unlinkat(fd.get(), name.c_str(), 0) != 0 && errno != ENOENT) {
         return ErrnoStatus(errno, "delete", file.path);
       }
     }
     const Result<std::vector<std::string>> rest = ListDirectory(directory);
     if (rest.ok() && (rest->empty() || (rest->size() == 1 && rest->front() == ".lock"))) {
-      ::unlinkat(fd->get(), ".lock", 0);
+      ::unlinkat(fd.get(), ".lock", 0);
       ::rmdir(directory.c_str());  // fails when something has appeared meanwhile: fine
     }
   }
   return OkStatus();
+}
+
+Result<BrokenRun> FindBroken(const std::vector<std::string>& dirs, const std::string& project,
+                             const std::string& name, WallNs now) {
+  BrokenRun broken;
+  for (const std::string& dir : dirs) {
+    const std::string directory = journal::RunDirectory(dir, project, name);
+    const Result<std::vector<std::string>> names = ListDirectory(directory);
+    if (!names.ok() && names.status().code() == Code::kNotFound) continue;
+    if (!names.ok()) return names.status();
+    const auto readable = journal::ListJournals(dir, project, name);
+    if (!readable.ok() || !readable->empty()) {
+      return Status(Code::kNotFound, "there are journals of " + name + " that can be read");
+    }
+    for (const std::string& entry : *names) {
+      const std::string path = JoinPath(directory, entry);
+      struct stat info;
+      if (entry.starts_with('.') || !entry.ends_with(journal::kFileSuffix)) continue;
+      if (::lstat(path.c_str(), &info) != 0) continue;
+      broken.files.push_back({.path = path, .header = {}});
+      broken.bytes += static_cast<std::uint64_t>(info.st_blocks) * 512;
+      if (!S_ISREG(info.st_mode)) continue;
+      const Result<UniqueFd> fd = OpenForReading(path);
+      const std::optional<bool> locked = fd.ok() ? journal::IsLocked(fd->get()) : std::nullopt;
+      const std::int64_t written = info.st_mtim.tv_sec * kNanosPerSecond + info.st_mtim.tv_nsec;
+      if (locked.value_or(false)) {
+        return Status(Code::kFailedPrecondition,
+                      path + " is being written to: a process of the run lives; stop it first");
+      }
+      if (!locked && written > now.ns - kSilenceNs) {
+        return Status(Code::kFailedPrecondition,
+                      path +
+                          " can't be read, so that nobody can tell whether its process lives, "
+                          "and was written to within a day; make it readable, or remove it");
+      }
+    }
+  }
+  if (broken.files.empty()) return Status(Code::kNotFound, "there are no journals of " + name);
+  return broken;
 }
 
 }  // namespace headway::cli

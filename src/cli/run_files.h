@@ -41,8 +41,20 @@ std::int64_t LastChange(const RunFacts& facts);
 /// silent for `kSilenceNs`.
 bool Prunable(const RunFacts& facts, WallNs now, std::int64_t age_ns);
 
-/// Deletes the journals of the run, and its directory once that is empty. Follows no symbolic link.
-/// Other runs of the same name stay. Takes the lock under which new journals are made.
-Status RemoveRun(const runs::Run& run);
+/// Deletes the journals of the run, and its directory once that is empty. Follows no symbolic link:
+/// what is behind one stays and is told in `*problems`, or FailedPrecondition when that is all
+/// there is. Other runs of the same name stay. Takes the lock under which new journals are made.
+Status RemoveRun(const runs::Run& run, std::vector<Status>* problems);
+
+/// The journals of a run of which none can be read.
+struct BrokenRun {
+  std::vector<journal::JournalFile> files;  ///< their headers say nothing
+  std::uint64_t bytes = 0;                  ///< that they take on disk
+};
+/// What lies under the name of such a run. NotFound when it is none. FailedPrecondition while one
+/// of the files is locked by its process, or may be: it can't be opened and was written to within
+/// `kSilenceNs`.
+Result<BrokenRun> FindBroken(const std::vector<std::string>& dirs, const std::string& project,
+                             const std::string& name, WallNs now);
 
 }  // namespace headway::cli

@@ -6,6 +6,7 @@
 #include "base/json_writer.h"
 #include "base/time_format.h"
 #include "cli/commands.h"
+#include "cli/import_files.h"
 #include "cli/place.h"
 #include "cli/progress.h"
 #include "cli/run_files.h"
@@ -61,34 +62,63 @@ class RunsDeleteCommand final : public Command {
   }
 
   Result<int> Run(const Context& context) override {
+    const WallNs now = SystemClock::WallNow();
     const Result<runs::Run> run = FindRun(&place_, run_);
-    if (!run.ok()) return run.status();
-    const Result<RunFacts> facts = LearnFacts(*run, SystemClock::WallNow());
+    if (!run.ok()) {
+      // A call that can't work, or a run that is not there.
+      const Code code = run.status().code();
+      if (place_.dirs.empty() || code == Code::kNotFound) return run.status();
+      return DeleteBroken(context, run.status(), now);
+    }
+    const Result<RunFacts> facts = LearnFacts(*run, now);
     if (!facts.ok()) return facts.status();
     if (const std::string why = WhyKept(*facts); !why.empty()) {
       return Status(Code::kFailedPrecondition, why);
     }
-    if (!yes_) {
-      if (::isatty(STDIN_FILENO) != 1) {
-        return Status(Code::kInvalidArgument,
-                      "deleting needs a yes: give --yes, for there is no terminal to ask on");
-      }
-      if (!Confirmed("delete run " + PrintableLine(run->label) + " (" + JournalsText(*facts) +
-                     ", started " + ShowTime(run->start) + " UTC)?")) {
-        return Status(Code::kCancelled, "nothing was deleted");
-      }
+    HEADWAY_RETURN_IF_ERROR(MakeSure("run " + PrintableLine(run->label) + " (" +
+                                     JournalsText(*facts) + ", started " + ShowTime(run->start) +
+                                     " UTC)"));
+    return Delete(context, *facts);
+  }
+
+ private:
+  /// A run of which nothing can be read: what lies under its name goes.
+  Result<int> DeleteBroken(const Context& context, const Status& why, WallNs now) {
+    const Result<BrokenRun> broken = FindBroken(place_.dirs, place_.project, run_, now);
+    if (!broken.ok()) return broken.status().code() == Code::kNotFound ? why : broken.status();
+    RunFacts facts;
+    facts.run.label = facts.run.name = run_;
+    facts.run.project = place_.project;
+    facts.run.journals = broken->files;
+    facts.bytes = broken->bytes;
+    HEADWAY_RETURN_IF_ERROR(MakeSure("run " + PrintableLine(run_) + " (" + JournalsText(facts) +
+                                     ", of which none can be read)"));
+    return Delete(context, facts);
+  }
+
+  Status MakeSure(const std::string& what) const {
+    if (yes_) return OkStatus();
+    if (::isatty(STDIN_FILENO) != 1) {
+      return {Code::kInvalidArgument,
+              "deleting needs a yes: give --yes, for there is no terminal to ask on"};
     }
-    HEADWAY_RETURN_IF_ERROR(RemoveRun(*run));
+    if (!Confirmed("delete " + what + "?")) return {Code::kCancelled, "nothing was deleted"};
+    return OkStatus();
+  }
+
+  Result<int> Delete(const Context& context, const RunFacts& facts) const {
+    std::vector<Status> problems;
+    HEADWAY_RETURN_IF_ERROR(RemoveRun(facts.run, &problems));
+    TellProblems(problems);
     if (place_.json) {
-      *context.out << Json({*facts}, 0, false);
+      *context.out << Json({facts}, 0, false);
     } else {
-      *context.out << "deleted run " << PrintableLine(run->label) << ": " << JournalsText(*facts)
-                   << "\n";
+      *context.out << "deleted run " << PrintableLine(facts.run.label) << ": "
+                   << JournalsText(facts) << "\n";
     }
     return 0;
   }
 
- private:
   std::string run_;
   bool yes_ = false;
   Place place_;
@@ -121,6 +151,10 @@ class RunsPruneCommand final : public Command {
     const Result<std::vector<runs::Run>> runs = runs::List(place_.dirs, place_.project, &problems);
     if (!runs.ok()) return runs.status();
     const WallNs now = SystemClock::WallNow();
+    std::int64_t swept = 0;
+    if (!dry_run_) {
+      for (const std::string& dir : place_.dirs) swept += SweepStaging(dir, now);
+    }
     std::vector<RunFacts> gone;
     std::int64_t kept = 0;
     Code failed = Code::kOk;
@@ -147,7 +181,7 @@ class RunsPruneCommand final : public Command {
         continue;
       }
       if (!dry_run_) {
-        if (const Status removed = RemoveRun((*runs)[i]); !removed.ok()) {
+        if (const Status removed = RemoveRun((*runs)[i], &problems); !removed.ok()) {
           problems.push_back(removed);
           failed = removed.code();
           ++kept;
@@ -159,6 +193,10 @@ class RunsPruneCommand final : public Command {
     progress.Clear();
     TellProblems(problems);
     *context.out << (place_.json ? Json(gone, kept, dry_run_) : Text(gone, kept));
+    if (swept > 0 && !place_.json) {
+      *context.out << "removed what " << ShowCount(swept) << " interrupted "
+                   << (swept == 1 ? "import" : "imports") << " left\n";
+    }
     return ExitCode(failed);
   }
 

@@ -106,9 +106,13 @@ class RunsListCommand final : public Command {
     }
     *context.out << Text(facts, context.terminal);
     if (more > 0) {
-      *context.out << (order ? "  and " : "  and up to ")
+      // Older ones than those shown are not read; which of them a filter takes is not known.
+      const bool all = state_.empty() && filter_.empty();
+      *context.out << (order || all ? "  and " : "  not looked at: ")
                    << ShowCount(static_cast<std::int64_t>(more))
-                   << (order ? " more: --limit N\n" : " older ones: --limit N\n");
+                   << (order       ? " more: --limit N\n"
+                       : more == 1 ? " older one: --limit N\n"
+                                   : " older ones: --limit N\n");
     }
     return 0;
   }

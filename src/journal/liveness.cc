@@ -133,6 +133,12 @@ Liveness ProbeLiveness(int fd, const Header& header) {
   return Liveness::kUnknown;
 }
 
+std::optional<bool> IsLocked(int fd) {
+  const LockState state = ProbeLock(fd);
+  if (state == LockState::kUnknown) return std::nullopt;
+  return state == LockState::kHeld;
+}
+
 bool LockJournal(int fd) {
   struct flock lock = {};
   lock.l_type = F_WRLCK;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/uid.h"
@@ -36,5 +37,8 @@ Liveness ProbeLiveness(int fd, const Header& header);
 /// 0 of the file behind `fd`. The lock ends with the last reference to that open file, so `fd` must
 /// not be mapped. False when the file system has no such locks or someone else holds it.
 bool LockJournal(int fd);
+
+/// Whether a writer holds that lock on the file behind `fd`; nothing when that can't be told.
+std::optional<bool> IsLocked(int fd);
 
 }  // namespace headway::journal

@@ -40,21 +40,29 @@ std::vector<std::string> Distinct(const std::vector<std::string>& dirs) {
   return distinct;
 }
 
-// What can't be read of the run called `name`, the first of it. That is no warning then.
-std::optional<Status> WhatIsBroken(const std::vector<std::string>& dirs, const std::string& project,
-                                   const std::string& name, std::vector<Status>* problems) {
-  for (const std::string& dir : Distinct(dirs)) {
-    std::vector<Status> broken;
-    const auto journals = journal::ListJournals(dir, project, name, &broken);
-    if (!journals.ok() || broken.empty()) continue;
-    if (problems != nullptr) {
-      std::erase_if(*problems, [&broken](const Status& problem) {
-        return problem.message() == broken.front().message();
-      });
-    }
-    return broken.front();
+// A file that can't be read, and the directory in which it lies.
+struct Broken {
+  std::string directory;
+  Status status;
+};
+
+// Those that lie where the journals of `run` do.
+std::vector<Status> BrokenOf(const Run& run, const std::vector<std::string>& dirs,
+                             const std::vector<Broken>& broken) {
+  std::set<std::string> directories;
+  for (const std::string& dir : dirs) {
+    directories.insert(journal::RunDirectory(dir, run.project, run.name));
   }
-  return std::nullopt;
+  for (const auto* files : {&run.journals, &run.copies}) {
+    for (const journal::JournalFile& file : *files) {
+      directories.insert(file.path.substr(0, file.path.rfind('/')));
+    }
+  }
+  std::vector<Status> mine;
+  for (const Broken& one : broken) {
+    if (directories.contains(one.directory)) mine.push_back(one.status);
+  }
+  return mine;
 }
 
 // Feeds the sources so that records come in order of time as far as each journal is in order.
@@ -183,17 +191,19 @@ Status ReadJournal(journal::JournalReader* reader, WriterId writer, RunRecords* 
   return OkStatus();
 }
 
-}  // namespace
-
-Result<std::vector<Run>> List(const std::vector<std::string>& dirs, const std::string& project,
-                              std::vector<Status>* problems) {
+Result<std::vector<Run>> ListAll(const std::vector<std::string>& dirs, const std::string& project,
+                                 std::vector<Broken>* broken) {
   std::map<RunUid, Run> by_uid;
   for (const std::string& dir : Distinct(dirs)) {
     auto names = journal::ListRuns(dir, project);
     if (!names.ok()) return names.status();
     for (const std::string& name : *names) {
-      auto journals = journal::ListJournals(dir, project, name, problems);
+      std::vector<Status> unreadable;
+      auto journals = journal::ListJournals(dir, project, name, &unreadable);
       if (!journals.ok()) return journals.status();
+      for (Status& status : unreadable) {
+        broken->push_back({journal::RunDirectory(dir, project, name), std::move(status)});
+      }
       for (journal::JournalFile& file : *journals) {
         Run& run = by_uid[file.header.run_uid];
         const std::int64_t start = StartOf(file);
@@ -224,15 +234,35 @@ Result<std::vector<Run>> List(const std::vector<std::string>& dirs, const std::s
   return runs;
 }
 
+}  // namespace
+
+Result<std::vector<Run>> List(const std::vector<std::string>& dirs, const std::string& project,
+                              std::vector<Status>* problems) {
+  std::vector<Broken> broken;
+  auto runs = ListAll(dirs, project, &broken);
+  if (problems != nullptr) {
+    for (Broken& one : broken) problems->push_back(std::move(one.status));
+  }
+  return runs;
+}
+
 Result<Run> Find(const std::vector<std::string>& dirs, const std::string& project,
                  const std::string& label, std::vector<Status>* problems) {
-  auto runs = List(dirs, project, problems);
+  std::vector<Broken> broken;
+  auto runs = ListAll(dirs, project, &broken);
   if (!runs.ok()) return runs.status();
   for (Run& run : *runs) {
-    if (run.label == label || ToHex(run.uid) == label) return std::move(run);
+    if (run.label != label && ToHex(run.uid) != label) continue;
+    if (problems != nullptr) *problems = BrokenOf(run, Distinct(dirs), broken);
+    return std::move(run);
   }
-  if (const auto broken = WhatIsBroken(dirs, project, label, problems)) {
-    return Status(broken->code(), "run \"" + label + "\" can't be read: " + broken->message());
+  for (const std::string& dir : Distinct(dirs)) {
+    const std::string directory = journal::RunDirectory(dir, project, label);
+    for (const Broken& one : broken) {
+      if (one.directory != directory) continue;
+      return Status(one.status.code(),
+                    "run \"" + label + "\" can't be read: " + one.status.message());
+    }
   }
   std::string message = "no run \"" + label + "\" in project \"" + project + "\"";
   std::string known;
@@ -241,6 +271,11 @@ Result<Run> Find(const std::vector<std::string>& dirs, const std::string& projec
   }
   message += runs->empty() ? "; there are no runs below " + (dirs.empty() ? "" : dirs.front())
                            : "; the newest are: " + known;
+  if (!broken.empty()) {
+    message += "; " + std::to_string(broken.size()) +
+               (broken.size() == 1 ? " file there" : " files there") +
+               " can't be read, see headway runs list";
+  }
   return Status(Code::kNotFound, message);
 }
 

@@ -35,7 +35,8 @@ Result<std::vector<Run>> List(const std::vector<std::string>& dirs, const std::s
 
 /// The run called `label`: a name (its newest run), `name@<start>` or the uid in hex. NotFound
 /// names the newest ones; a name of which there are journals, but none that can be read, is an
-/// error with their code (DataLoss: damaged).
+/// error with their code (DataLoss: damaged). `*problems` (may be null) gets what can't be read
+/// where this run's journals lie; other runs' files are no concern here.
 Result<Run> Find(const std::vector<std::string>& dirs, const std::string& project,
                  const std::string& label, std::vector<Status>* problems = nullptr);
 

@@ -33,6 +33,17 @@ def test_exit_codes(with_run: Headway, tmp_path: Path) -> None:
         ["goodput", "r", "--last", "5"],
         ["goodput", "r", "--explain", "nonsense"],
         ["goodput", "r", "--accounting", "compat"],
+        ["goodput", "r", "--limit", "3"],
+        ["goodput", "r", "--explain", ""],
+        ["goodput", "r", "--project", ""],
+        ["goodput", "r", "--project="],
+        ["--project", "", "goodput", "r"],
+        ["--dir"],
+        ["export", "r", "--as", "csv", "--out", ""],
+        ["runs", "list", "--order-by", ""],
+        ["runs", "list", "--filter", ""],
+        ["runs", "list", "--dir"],
+        ["import", "x", "--run="],
         ["export", "r"],
         ["export", "r", "--as", "jsonl", "--last", "1h"],
         ["--frobnicate"],
@@ -82,6 +93,23 @@ def test_the_closest_command_is_named(headway: Headway) -> None:
     ).stderr
     # What is not there yet is simply not there.
     assert "Commands: goodput, timeline" in headway("serve", code=2).stderr
+
+
+def test_messages_about_calls(with_run: Headway) -> None:
+    for arguments, said in (
+        (["--dir"], "--dir needs a value"),
+        (["runs", "list", "--dir"], "--dir needs a value"),
+        (["import", "x", "--run="], "--run "),
+        (["foo"], 'no command "foo". Commands: '),
+        (["runs"], 'say which "runs" command: runs list, '),
+        (["runs", "lst"], 'no command "runs lst"; there are: runs list, '),
+        (["goodput", "r", "--last", "1m", "--last", "2m"], "takes --last once, not 2 times"),
+    ):
+        told = with_run(*arguments, code=2).stderr
+        assert said in told and "required" not in told, told
+    path = "/nonexistent/x"
+    told = with_run("export", "r", "--as", "csv", "--out", path, code=None).stderr
+    assert f"cannot create {path}: " in told
 
 
 @pytest.mark.parametrize(
@@ -143,6 +171,25 @@ def test_a_full_output_is_an_error(with_run: Headway) -> None:
         )  # fmt: skip
     assert result.returncode == 4 and "standard output" in result.stderr
     with_run("export", "r", "--as", "csv", "--out", "/dev/full", code=4)
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&- >&-", "<&- >&- 2>&-"])
+def test_a_closed_output_is_told(with_run: Headway, closed: str) -> None:
+    def call(arguments: str) -> subprocess.CompletedProcess[str]:
+        command = f"{with_run.program} {arguments} {closed}"
+        return subprocess.run(
+            ["bash", "-c", command], env=with_run.environment, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+
+    told = call("goodput r")
+    assert told.returncode == 4
+    if "2>" not in closed:
+        assert told.stderr == "headway: cannot write to standard output: it is closed\n"
+    # What is written goes to no file that happens to have its number.
+    assert call(f"import {EXAMPLES / 'B.jsonl'} --run q").returncode == 4
+    assert with_run("goodput", "q", "--json").stderr == ""
+    assert call("goodput r --json --seconds").returncode == 4
 
 
 def test_options_may_stand_before_the_command(with_run: Headway, tmp_path: Path) -> None:

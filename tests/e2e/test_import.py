@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import EXAMPLES, ROOT, Headway
+from conftest import EXAMPLES, ROOT, Headway, wait_until
 
 
 def events(*lines: dict[str, object]) -> str:
@@ -114,6 +115,29 @@ def test_nanoseconds_in_ts_are_told(headway: Headway) -> None:
     assert "time_range" in [note["code"] for note in headway.json("goodput", "r")["notes"]]
 
 
+def test_long_names_are_cut_and_told_once(headway: Headway, tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    name = "x" * 300
+    first = simple_run().replace('{"ts": 3,', '{"ts": 9,')
+    spans = [
+        {"ts": at, "type": f"custom_{what}", "name": name}
+        for at, what in ((3, "start"), (5, "end"), (6, "start"), (7, "end"))
+    ]
+    path.write_text(first + events(*spans))
+    told = headway("import", path, "--run", "r").stderr
+    assert told == (
+        f"headway: warning: {path}:5 (byte {len(first)}): a name longer than 256 bytes is cut, "
+        "and so are those of 3 more lines\n"
+    ), told
+    assert "custom" in headway("goodput", "r").stdout
+    assert headway.json("import", path, "--run", "r")["names_cut"] == 4
+
+
+def test_absurd_times_are_told_as_they_are_taken(headway: Headway) -> None:
+    line = {"ts_ns": -9_200_000_000_000_000_000, "type": "job_start"}
+    assert "from 1823-" in headway("import", "-", "--run", "r", input=events(line)).stdout
+
+
 def test_many_problems_are_counted(headway: Headway) -> None:
     text = simple_run() + "x\n" * 5000
     result = headway("import", "-", "--run", "r", input=text)
@@ -189,6 +213,87 @@ def test_a_run_of_several_journals_stays_one_under_another_name(
     assert len(journals) == 2
     headway("import", *journals, "--run", "q")
     assert [run["journals"] for run in headway.json("runs", "list")] == [2, 2]
+
+
+def test_what_a_killed_import_leaves_is_swept_and_a_live_one_is_left_alone(
+    headway: Headway, tmp_path: Path
+) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text(simple_run())
+    incoming = headway.data / "incoming"
+    importers = [headway.start("import", "-", stdin=subprocess.PIPE) for _ in range(2)]
+    beginning = (ROOT / "tests/golden/journal_v1.hwj").read_bytes() + bytes(2 << 20)
+    for importer in importers:  # all of it is read once the journal is being copied
+        assert importer.stdin
+        importer.stdin.buffer.write(beginning)
+        importer.stdin.flush()
+    killed, live = importers
+
+    def staged() -> int:
+        return len([name for name in incoming.iterdir() if name.is_dir()])
+
+    wait_until(lambda: incoming.is_dir() and staged() == 2, "two imports at work")
+    headway("import", path, "--run", "r")
+    assert staged() == 2
+    killed.kill()
+    killed.communicate()
+    assert staged() == 2
+    headway("runs", "prune", "--older-than", "30d", "--dry-run")
+    assert staged() == 2
+    headway("import", path, "--run", "r")
+    assert staged() == 1
+    live.kill()
+    live.communicate()
+    pruned = headway("runs", "prune", "--older-than", "30d").stdout
+    assert "removed what 1 interrupted import left" in pruned
+    assert not incoming.exists()
+
+
+def test_what_another_machine_has_in_incoming_stays_for_a_day(
+    headway: Headway, tmp_path: Path
+) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text(simple_run())
+    name = "0123456789abcdef" * 2
+    staged = headway.data / "incoming" / name
+    lock = staged.parent / f"{name}.lock"
+    staged.mkdir(parents=True)
+    (staged / "x.hwj").write_text("begun")
+    lock.write_text("00000000-0000-4000-8000-000000000000")
+    (staged.parent / "notes").mkdir()
+    headway("import", path, "--run", "r")
+    assert (staged / "x.hwj").exists()
+    for old in (staged / "x.hwj", staged, lock):
+        os.utime(old, (1, 1))
+    headway("import", path, "--run", "r")
+    assert os.listdir(staged.parent) == ["notes"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")
+def test_importing_again_where_nothing_can_be_written(headway: Headway, small_disk: Path) -> None:
+    data = small_disk / "data"
+    events_of_b = EXAMPLES / "B.jsonl"
+    journal = ROOT / "tests/golden/journal_v1.hwj"
+    headway("import", events_of_b, "--run", "r", "--dir", data)
+    headway("import", journal, "--dir", data)
+    headway("import", journal, "--run", "renamed", "--dir", data)
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    for arguments in ((events_of_b, "--run", "r"), (journal,), (journal, "--run", "renamed")):
+        again = headway.json("import", *arguments, "--dir", data)
+        assert again["runs"][0]["unchanged"] is True
+    headway("import", events_of_b, "--run", "other", "--dir", data, code=5)
+
+
+def test_a_short_journal_takes_little_space(headway: Headway, tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text("".join(simple_run().replace("}", f', "rank": {r}}}') for r in range(50)))
+    command = ["strace", "-f", "-o", tmp_path / "calls", headway.program, "import", path]
+    if not shutil.which("strace"):
+        pytest.skip("there is no strace")
+    subprocess.run([*command, "--run", "r"], env=headway.environment, check=True)
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert not [call for call in calls if "fallocate(" in call]
+    assert len(calls) < 50 * 45
 
 
 def test_a_damaged_journal(headway: Headway, tmp_path: Path) -> None:

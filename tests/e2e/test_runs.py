@@ -56,6 +56,13 @@ def test_list_filters_and_orders(three: Headway) -> None:
     assert "--order-by: column 1" in three("runs", "list", "--order-by", "x", code=2).stderr
 
 
+def test_list_says_what_it_did_not_look_at(three: Headway) -> None:
+    last = three("runs", "list", "--limit", "1").stdout.splitlines()[-1]
+    assert last == "  and 2 older ones: --limit N"
+    filtered = three("runs", "list", "--filter", "elapsed > 0s", "--limit", "1").stdout
+    assert filtered.splitlines()[-1] == "  not looked at: 2 older ones: --limit N"
+
+
 def test_list_of_all_projects(three: Headway) -> None:
     three("import", EXAMPLES / "A.jsonl", "--run", "a", "--project", "p")
     assert len(three.json("runs", "list")) == 3
@@ -117,6 +124,42 @@ def test_a_run_that_cannot_be_read(three: Headway) -> None:
     # What else there is of the run can be told.
     three("import", EXAMPLES / "A.jsonl", "--run", "b")
     assert str(journal) in three("goodput", "b").stderr
+
+
+def damage(journal: Path) -> None:
+    data = bytearray(journal.read_bytes())
+    data[100] ^= 1
+    journal.write_bytes(data)
+
+
+def test_a_damaged_file_is_told_of_its_own_run_only(three: Headway) -> None:
+    (journal,) = (three.data / "journals/default/b").glob("*.hwj")
+    damage(journal)
+    for command in (("goodput", "a"), ("runs", "show", "a"), ("export", "a", "--as", "csv")):
+        assert three(*command).stderr == ""
+    assert str(journal) in three("runs", "list").stderr
+    missing = three("goodput", "nowhere", code=1).stderr
+    assert "1 file there can't be read" in missing and missing.count("\n") == 1
+
+
+def test_a_run_that_cannot_be_read_can_be_deleted(three: Headway) -> None:
+    (journal,) = (three.data / "journals/default/b").glob("*.hwj")
+    damage(journal)
+    assert "give --yes" in three("runs", "delete", "b", code=2, stdin=subprocess.DEVNULL).stderr
+    holder = subprocess.Popen(
+        [sys.executable, "-c",
+         "import fcntl, struct, sys; f = open(sys.argv[1], 'r+b');"
+         "fcntl.fcntl(f, 37, struct.pack('hhqqi4x', fcntl.F_WRLCK, 0, 0, 1, 0));"
+         "print('held', flush=True); sys.stdin.read()", journal],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert holder.stdout and holder.stdout.readline() == "held\n"
+    assert "a process of the run lives" in three("runs", "delete", "b", "--yes", code=1).stderr
+    assert journal.exists()
+    holder.communicate("")
+    assert three("runs", "delete", "b", "--yes").stdout.startswith("deleted run b: 1 journal, ")
+    assert not journal.parent.exists()
+    assert "no run" in three("runs", "delete", "b", "--yes", code=1).stderr
 
 
 def test_show(three: Headway) -> None:
@@ -229,6 +272,21 @@ def test_links_are_not_followed(three: Headway, tmp_path: Path) -> None:
     assert "symbolic link" in three("runs", "list").stderr
     three("runs", "prune", "--older-than", "0s")
     assert keep.exists()
+
+
+def test_a_run_directory_that_is_a_link_says_how_to_go_on(three: Headway, tmp_path: Path) -> None:
+    # A link to the very directory, and one to a copy of it elsewhere, keep nothing from going.
+    real = three.data / "journals/default/b"
+    (real.parent / "alink").symlink_to(real)
+    shutil.copytree(real, tmp_path / "copy")
+    (real.parent / "zlink").symlink_to(tmp_path / "copy")
+    deleted = three("runs", "delete", "b", "--yes")
+    assert "is a symbolic link" in deleted.stderr and deleted.stdout.startswith("deleted run b")
+    assert not real.exists() and list((tmp_path / "copy").glob("*.hwj"))
+    # What is left is behind a link only.
+    refused = three("runs", "delete", "b", "--yes", code=1).stderr
+    assert f"{real.parent}/zlink is a symbolic link" in refused and "rm" in refused
+    assert list((tmp_path / "copy").glob("*.hwj"))
 
 
 def test_more_journals_than_open_files(headway: Headway, tmp_path: Path) -> None:

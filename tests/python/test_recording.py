@@ -525,3 +525,30 @@ def test_attributes_do_not_appear_by_accident(run: headway.Run) -> None:
     with pytest.raises(TypeError):
         headway.Step()
     assert sys.getrefcount(run) < 20
+
+
+def test_none_is_told_as_a_wrong_type_and_no_argument_as_missing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with headway.init(run="none", dir=tmp_path) as run:
+        run.step(None)  # type: ignore[arg-type]
+        run.rollback()  # type: ignore[call-arg]
+    assert "step() that it could not understand (NoneType)" in caplog.text
+    assert "rollback() that it could not understand (missing or surplus arguments)" in caplog.text
+
+
+def test_not_even_an_exit_is_raised_into_the_loop(tmp_path: Path) -> None:
+    class Leaving:
+        def __index__(self) -> int:
+            raise SystemExit(3)
+
+        __float__ = __bool__ = __index__
+
+    class LeavingInt(int):
+        __index__ = Leaving.__index__
+
+    with headway.init(run="leaving", dir=tmp_path) as run:
+        run.step(Leaving())  # type: ignore[arg-type]
+        run.step(LeavingInt(3))
+        run.log({"loss": Leaving()})  # type: ignore[dict-item]
+        assert run.dropped == 2

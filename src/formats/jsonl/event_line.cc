@@ -138,6 +138,15 @@ class LineReader {
     return value.text;
   }
 
+  /// Cut where it is too long, as a recorder does: the time of a span matters more than its name.
+  void ReadName() {
+    if (!line_.Has(Field::kName)) return;
+    const Value& value = line_[Field::kName];
+    if (value.kind != ValueKind::kString) return FailKind(Field::kName, "a string");
+    out_.name = TruncateUtf8(value.text, limits::kNameBytes);
+    out_.name_cut = out_.name.size() < value.text.size();
+  }
+
   std::optional<bool> Bool(Field field) {
     if (!line_.Has(field)) return std::nullopt;
     const ValueKind kind = line_[field].kind;
@@ -219,10 +228,10 @@ class LineReader {
         break;
       case RecordType::kMetric: ReadMetric(); break;
       case RecordType::kNote:
-        out_.name = Text(Field::kName);
+        ReadName();
         record.a = AnyInteger(Field::kCount, 1);
         break;
-      case RecordType::kConfig: out_.name = Text(Field::kName); break;
+      case RecordType::kConfig: ReadName(); break;
       case RecordType::kDropped: record.a = AnyInteger(Field::kCount, 1); break;
       default: break;
     }
@@ -230,7 +239,7 @@ class LineReader {
 
   void ReadSpan() {
     Record& record = out_.record;
-    out_.name = Text(Field::kName);
+    ReadName();
     record.a = AnyInteger(Field::kStep, kNoStep);
     if (const std::optional<bool> blocking = Bool(Field::kBlocking)) {
       record.blocking = *blocking ? Blocking::kYes : Blocking::kNo;
@@ -291,13 +300,16 @@ class LineReader {
     if (!line_.Has(Field::kFrom) && !line_.Has(Field::kFromNs)) {
       return Fail("an exclude line needs \"from\" or \"from_ns\"");
     }
-    out_.name = Text(Field::kName);
+    ReadName();
     out_.record.a = Time(Field::kFromNs, Field::kFrom, 0);
     out_.record.b = Time(Field::kToNs, Field::kTo, kNoTime);
+    if (out_.record.b != kNoTime && out_.record.b < out_.record.a) {
+      Fail("the excluded time ends (\"to\") before it begins (\"from\")");
+    }
   }
 
   void ReadMetric() {
-    out_.name = Text(Field::kName);
+    ReadName();
     out_.record.a = AnyInteger(Field::kStep, kNoStep);
     if (!line_.Has(Field::kValue)) return Fail("a log line needs a \"value\"");
     const Value& value = line_[Field::kValue];

@@ -15,6 +15,7 @@ namespace headway::jsonl {
 struct EventLine {
   Record record;          // writer, seq and name are not set
   std::string_view name;  // of the record; lives as long as the parsed line
+  bool name_cut = false;  // it was longer than is kept
   std::int64_t seq = kNoSeq;
   std::int64_t mono_ns = kNoTime;
   std::int64_t attempt = -1;

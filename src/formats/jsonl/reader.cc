@@ -130,6 +130,9 @@ class FileReader {
   void TakeProblems(Import* import) {
     import->problems = std::move(problems_);
     import->problems_total = problems_total_;
+    import->names_cut = names_cut_;
+    import->first_cut_line = first_cut_line_;
+    import->first_cut_offset = first_cut_offset_;
   }
 
  private:
@@ -189,6 +192,10 @@ class FileReader {
     const std::int64_t time_ns = event.record.time_ns;
     const bool fresh = parsed_.Has(Field::kInsertId) ? TakeIdentified(insert_id, time_ns, line)
                                                      : TakeUnidentified(time_ns, line);
+    if (event.name_cut && names_cut_++ == 0) {
+      first_cut_line_ = line_number_;
+      first_cut_offset_ = line_offset_;
+    }
     if (fresh) {
       sources_.push_back({offset, static_cast<std::uint32_t>(line.size())});
       Add(event, static_cast<WriterId>(stream));
@@ -411,6 +418,9 @@ class FileReader {
   NameId last_name_id_ = 0;
   std::vector<Problem> problems_;
   std::uint64_t problems_total_ = 0;
+  std::uint64_t names_cut_ = 0;
+  std::uint64_t first_cut_line_ = 0;
+  std::uint64_t first_cut_offset_ = 0;
   std::uint64_t line_number_ = 0;
   std::uint64_t line_offset_ = 0;
 };

@@ -19,7 +19,8 @@
 /// when both stand), and `type` are required. `null` is the same as absent; a known field of the
 /// wrong kind, one that stands twice, or one out of range makes the line a problem; unknown fields
 /// are ignored. Integers may be written as `5.0` or `5e3`. `step_start`, `checkpoint_saved` and
-/// `rollback` need `step`; `exclude` needs `from` or `from_ns`.
+/// `rollback` need `step`; `exclude` needs `from` or `from_ns`, and must not end before it begins.
+/// A `name` above `limits::kNameBytes` is cut at a character boundary.
 ///
 /// **Types** beyond those every producer is expected to know (job, step and span types, `capacity`,
 /// `checkpoint_saved`, `heartbeat`, `exit`, `exclude`, `rollback`, `query`), so that a run written
@@ -109,6 +110,10 @@ struct Import {
   std::vector<RunRecords> runs;
   std::vector<Problem> problems;  ///< in line order, at most Options::problems_limit
   std::uint64_t problems_total = 0;
+  /// Lines whose `name` was cut to `limits::kNameBytes`, as a recorder cuts it; and the first.
+  std::uint64_t names_cut = 0;
+  std::uint64_t first_cut_line = 0;
+  std::uint64_t first_cut_offset = 0;
 };
 
 /// Reads `text`, the whole of a file. Fails with DataLoss under `strict` (the message names file,

@@ -181,8 +181,10 @@ TEST(ReadEventsTest, NamesWhatIsWrongWithALine) {
       {R"({"ts":1,"type":"clock"})", "needs \"wall_ns\""},
       {R"({"ts":1,"type":"lunch"})", "unknown type \"lunch\"", ProblemKind::kUnknownType},
       {R"({"type":"_start","ts":1})", "unknown type", ProblemKind::kUnknownType},
-      {R"({"ts":1,"type":"custom_start","name":")" + std::string(257, 'x') + "\"}",
+      {R"({"ts":1,"type":"query","writer":")" + std::string(257, 'x') + "\"}",
        "longer than 256 bytes"},
+      {R"({"ts":1,"type":"exclude","from":50,"to":10})", "ends (\"to\") before it begins"},
+      {R"({"ts":1,"type":"exclude","from_ns":2,"to_ns":1})", "ends (\"to\") before it begins"},
       {R"({"ts":1,"type":"query","x":)" + std::string(100, '[') + std::string(100, ']') + "}",
        "nest deeper than 64"},
   };
@@ -194,6 +196,23 @@ TEST(ReadEventsTest, NamesWhatIsWrongWithALine) {
     EXPECT_EQ(import.runs.size(), 1U);
     EXPECT_TRUE(OnlyNotes(import.runs.front()));
   }
+}
+
+// A span must not vanish because of a long name: its time would land in another category.
+TEST(ReadEventsTest, CutsLongNamesAndCountsThem) {
+  const std::string kept(255, 'x');
+  const std::string name = kept + "\u00e9";  // two bytes, from the 256th on
+  const std::string begin = R"({"ts":1,"type":"custom_start","name":")" + name + "\"}\n";
+  const std::string end = R"({"ts":2,"type":"custom_end","name":")" + name + "\"}\n";
+  const Import import = Read("\n" + begin + end);
+  EXPECT_EQ(import.problems_total, 0U);
+  EXPECT_EQ(import.names_cut, 2U);
+  EXPECT_EQ(import.first_cut_line, 2U);
+  EXPECT_EQ(import.first_cut_offset, 1U);
+  EXPECT_EQ(Describe(import.runs.front()),
+            (Strings{"/rank0 0 custom_start " + kept + " @1000000000",
+                     "/rank0 1 custom_end " + kept + " @2000000000"}));
+  EXPECT_EQ(Read(R"({"ts":1,"type":"custom_start","name":")" + kept + "y\"}\n").names_cut, 0U);
 }
 
 TEST(ReadEventsTest, IgnoresWhatItDoesNotKnow) {

@@ -195,7 +195,8 @@ class LineWriter {
       case RecordType::kCapacity: return Capacity(record);
       case RecordType::kExclude:
         Number("from_ns", Sayable(record.a));
-        if (record.b != kNoTime) Number("to_ns", record.b);
+        // One that ends before it begins excludes nothing, and readers refuse it: said as empty.
+        if (record.b != kNoTime) Number("to_ns", std::max(Sayable(record.a), record.b));
         return Name(record);
       case RecordType::kHeartbeat:
         if (record.a != kNoTime) Number("wall_ns", record.a);

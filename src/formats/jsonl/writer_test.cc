@@ -264,7 +264,15 @@ TEST(WriteEventsTest, WritesAbsurdValuesAsWellAsTheFileCan) {
   Record unknown = metric;
   unknown.type = RecordType::kNone;
   run.records.push_back(unknown);
-  EXPECT_EQ(ReadOne(WriteToString(run)).records.size(), 2U);
+  Record reversed = metric;  // a recorder keeps what it is told, but a file with it is refused
+  reversed.type = RecordType::kExclude;
+  reversed.seq = 2;
+  reversed.a = 50;
+  reversed.b = 10;
+  run.records.push_back(reversed);
+  const RunRecords read = ReadOne(WriteToString(run));
+  ASSERT_EQ(read.records.size(), 3U);
+  EXPECT_EQ(read.records[2].b, 50);
 }
 
 TEST(WriteEventsTest, HandsOnWholeLinesAndTheSinksError) {
