@@ -214,7 +214,8 @@ def test_a_mask_without_end_holds_up_nothing(headway: Headway) -> None:
     script = "for i in 1 2 3; do head -c 40000 /dev/zero | tr '\\0' x; echo; done >&2; exit 3"
     result = headway("run", "-q", "--run", "r", "--settle", "200ms",
                      "--mask", "(a*)*(b*)*$|(x+x+)+y", *shell(script), code=3)  # fmt: skip
-    assert "masking standard error with --mask: not done within 0.100 s; nothing of it is kept" in result.stderr
+    told = "masking standard error with --mask: not done within 0.100 s; nothing of it is kept"
+    assert told in result.stderr
     assert headway.json("runs", "show", "r")["stderr_tails"] == []
     assert attempts_of(headway, "r") == [("exit", 3, None)]
 
