@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/files.h"
+#include "base/time_format.h"
 #include "cli/text.h"
 #include "journal/directory.h"
 #include "journal/liveness.h"
@@ -93,6 +94,23 @@ Result<RunFacts> LearnFacts(const runs::Run& run, WallNs now) {
       });
   LookAtFiles(&facts);
   return facts;
+}
+
+void WriteRunFields(const RunFacts& facts, JsonWriter* json) {
+  const Report& report = facts.report;
+  json->Field("run", facts.run.label)
+      .Field("name", facts.run.name)
+      .Field("project", facts.run.project)
+      .Field("uid", ToHex(facts.run.uid))
+      .Field("state", RunStateName(report.state))
+      .Field("live", facts.live)
+      .Field("imported", facts.imported)
+      .Field("start", FormatTime(WallNs{report.start.value_or(facts.run.start)}))
+      .Field("elapsed_ns", report.elapsed_ns);
+  json->Key("goodput");
+  report.goodput ? json->Double(*report.goodput) : json->Null();
+  json->Key("last_step");
+  report.steps.last_step ? json->Int(*report.steps.last_step) : json->Null();
 }
 
 std::string WhyKept(const RunFacts& facts) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json_writer.h"
 #include "base/status.h"
 #include "model/report.h"
 #include "runs/runs.h"
@@ -24,6 +25,9 @@ struct RunFacts {
   std::int64_t written = 0;  ///< wall time at which one of their files was last written to
 };
 Result<RunFacts> LearnFacts(const runs::Run& run, WallNs now);
+
+/// The fields that a run has in every list and by itself: what it is, how it stands, its figures.
+void WriteRunFields(const RunFacts& facts, JsonWriter* json);
 
 /// "live", or why the run may not be deleted; empty when it may.
 std::string WhyKept(const RunFacts& facts);

@@ -169,22 +169,9 @@ class RunsListCommand final : public Command {
     JsonWriter json(&out, 1);
     json.BeginArray();
     for (const RunFacts& one : facts) {
-      const Report& report = one.report;
-      json.BeginObject()
-          .Field("run", one.run.label)
-          .Field("name", one.run.name)
-          .Field("project", one.run.project)
-          .Field("uid", ToHex(one.run.uid))
-          .Field("state", RunStateName(report.state))
-          .Field("live", one.live)
-          .Field("imported", one.imported)
-          .Field("start", FormatTime(WallNs{report.start.value_or(one.run.start)}))
-          .Field("elapsed_ns", report.elapsed_ns);
-      json.Key("goodput");
-      report.goodput ? json.Double(*report.goodput) : json.Null();
-      json.Key("last_step");
-      report.steps.last_step ? json.Int(*report.steps.last_step) : json.Null();
-      json.Field("attempts", report.attempts.size())
+      json.BeginObject();
+      WriteRunFields(one, &json);
+      json.Field("attempts", one.report.attempts.size())
           .Field("journals", one.run.journals.size())
           .Field("bytes", one.bytes)
           .EndObject();

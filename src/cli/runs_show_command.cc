@@ -161,20 +161,8 @@ class RunsShowCommand final : public Command {
     const Report& report = facts.report;
     std::string out;
     JsonWriter json(&out, 1);
-    json.BeginObject()
-        .Field("run", facts.run.label)
-        .Field("name", facts.run.name)
-        .Field("project", facts.run.project)
-        .Field("uid", ToHex(facts.run.uid))
-        .Field("state", RunStateName(report.state))
-        .Field("live", facts.live)
-        .Field("imported", facts.imported)
-        .Field("start", FormatTime(WallNs{report.start.value_or(facts.run.start)}))
-        .Field("elapsed_ns", report.elapsed_ns);
-    json.Key("goodput");
-    report.goodput ? json.Double(*report.goodput) : json.Null();
-    json.Key("last_step");
-    report.steps.last_step ? json.Int(*report.steps.last_step) : json.Null();
+    json.BeginObject();
+    WriteRunFields(facts, &json);
     json.Field("bytes", facts.bytes).Key("attempts");
     WriteAttempts(&json, report.attempts);
     json.Key("journals").BeginArray();

@@ -52,7 +52,7 @@ constexpr std::array<Shape, 256> MakeShapes() {
 }
 constexpr std::array<Shape, 256> kShapes = MakeShapes();
 
-// What begin and end of a span say beside their kind: nothing unusual in nearly all.
+// The byte of a span record with kind and blocking: whether it holds what it may.
 constexpr std::uint32_t kSpanKindBits = 31;
 bool IsSpan(std::uint32_t kind_and_blocking) {
   const std::uint32_t kind = kind_and_blocking & kSpanKindBits;

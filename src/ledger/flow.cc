@@ -20,8 +20,11 @@ bool WriterBefore(const RunContext& context, WriterId a, WriterId b) {
   return std::tie(x.rank, x.name, x.uid) < std::tie(y.rank, y.name, y.uid);
 }
 
-std::vector<TimedRecord> InOrder(std::vector<Record> records, const RunContext& context,
-                                 std::int64_t* seq_conflicts) {
+std::vector<TimedRecord> InOrder(const std::vector<TimedRecord>& unordered,
+                                 const RunContext& context, std::int64_t* seq_conflicts) {
+  std::vector<Record> records;
+  records.reserve(unordered.size());
+  for (const TimedRecord& timed : unordered) records.push_back(timed.record);
   std::stable_sort(records.begin(), records.end(), [&](const Record& a, const Record& b) {
     if (a.writer != b.writer) return WriterBefore(context, a.writer, b.writer);
     if (a.seq != b.seq) return a.seq < b.seq;
@@ -155,8 +158,7 @@ void Flow::Refresh() {
 }
 
 void Flow::Rebuild() {
-  std::vector<Record> records;
-  for (const TimedRecord& timed : Records()) records.push_back(timed.record);
+  const std::vector<TimedRecord> records = Records();
   for (const auto& attempt : attempts_) attempt->ForgetRows();
   attempts_.clear();
   context_->newest = nullptr;
@@ -170,7 +172,7 @@ void Flow::Rebuild() {
   notes_ = NoteCounts();
   dirty_ = any_ = new_carry_ = false;
   std::int64_t conflicts = 0;
-  const std::vector<TimedRecord> ordered = InOrder(std::move(records), *context_, &conflicts);
+  const std::vector<TimedRecord> ordered = InOrder(records, *context_, &conflicts);
   for (const TimedRecord& timed : ordered) {
     WriterClock& clock = writers_[timed.record.writer];
     if (!clock.any) clock.first_time = timed.time;

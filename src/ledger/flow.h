@@ -26,8 +26,8 @@ bool WriterBefore(const RunContext& context, WriterId a, WriterId b);
 /// Puts records of several writers in the ledger's order: within a writer by sequence, between
 /// writers by (time, writer, sequence); drops exact duplicates; takes a record stamped earlier than
 /// its predecessor at the predecessor's time. `before` orders writers. Counts seq_conflict.
-std::vector<TimedRecord> InOrder(std::vector<Record> records, const RunContext& context,
-                                 std::int64_t* seq_conflicts);
+std::vector<TimedRecord> InOrder(const std::vector<TimedRecord>& unordered,
+                                 const RunContext& context, std::int64_t* seq_conflicts);
 
 /// The records that share one order: those of one attempt whose identity is known (a keyed flow),
 /// or lines of an event file that leave it to us to find the attempts (a stream).

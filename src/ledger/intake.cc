@@ -133,13 +133,11 @@ void Intake::Observe(const Record& record) {
 
 void Intake::SightAgain() {
   sighted_late_ = false;
-  std::vector<Record> records;
-  for (const TimedRecord& timed : Records()) records.push_back(timed.record);
   for (Sighting& sighting : sightings_) {
     if (!sighting.keyed) sighting = Sighting();
   }
   std::int64_t conflicts = 0;  // counted by the flows
-  for (const TimedRecord& timed : InOrder(std::move(records), context_, &conflicts)) {
+  for (const TimedRecord& timed : InOrder(Records(), context_, &conflicts)) {
     Sighting& sighting = sightings_[timed.record.writer];
     if (!sighting.keyed) sighting.See(timed.record, timed.time);
   }
@@ -248,8 +246,7 @@ std::set<std::string> Intake::Streams(const std::vector<std::string>& groups) co
 }
 
 void Intake::Rebuild(const std::vector<std::string>& groups) {
-  std::vector<Record> records;
-  for (const TimedRecord& timed : Records()) records.push_back(timed.record);
+  const std::vector<TimedRecord> records = Records();
   kept_.clear();
   ordered_.clear();
   flows_.clear();
@@ -259,7 +256,7 @@ void Intake::Rebuild(const std::vector<std::string>& groups) {
   group_of_ = groups;
   const std::set<std::string> streams = Streams(groups);
   std::int64_t conflicts = 0;  // counted again by the flows
-  const std::vector<TimedRecord> ordered = InOrder(std::move(records), context_, &conflicts);
+  const std::vector<TimedRecord> ordered = InOrder(records, context_, &conflicts);
   for (const TimedRecord& timed : ordered) {
     const Writer& writer = context_.writers[timed.record.writer];
     const bool keyed = !writer.attempt_key.empty();

@@ -152,12 +152,10 @@ constexpr std::uint64_t kNoStepWord = static_cast<std::uint64_t>(kNoStep);
                                    (WordOf<4>(record) ^ e.a) | (WordOf<5>(record) ^ e.b);
   if (difference == 0) [[likely]] {
     out[0] = static_cast<std::uint8_t>(head);
-    std::memcpy(out + 1, &passed, 8);
-    out += 1 + kLengths.Bytes(code);
+    out = kLengths.Put(out + 1, passed, code);
   } else {
     out[0] = static_cast<std::uint8_t>(head | kUnexpected);
-    std::memcpy(out + 2, &passed, 8);
-    std::uint8_t* place = out + 2 + kLengths.Bytes(code);
+    std::uint8_t* place = kLengths.Put(out + 2, passed, code);
     out[1] = static_cast<std::uint8_t>(PutUnexpected(std::bit_cast<Words>(record), time,
                                                      ExpectedAfter(*cursor, type, time), &place));
     out = place;
@@ -189,7 +187,7 @@ constexpr std::uint64_t kNoStepWord = static_cast<std::uint64_t>(kNoStep);
   const unsigned head = *in++;
   const unsigned fields = head & kUnexpected ? *in++ : 0;
   std::uint64_t value = 0;
-  in = GetBytes(in, kLengths.Bytes(head >> kLengthShift & 3) - 1, &value);
+  in = kLengths.Get(in, head >> kLengthShift & 3, &value);
   timed->time = Undelta(static_cast<std::int64_t>(value), cursor->time);
   const auto type = static_cast<RecordType>(head & 0x1f);
   Words r = ExpectedAfter(*cursor, type, timed->time);

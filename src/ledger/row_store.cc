@@ -79,7 +79,7 @@ struct RowStore::Decoder {
         in = GetVarint(in, &value);
         slice.code = static_cast<std::uint32_t>(value);
       }
-      in = GetBytes(in, kLengths.Bytes(head >> kLengthShift) - 1, &value);
+      in = kLengths.Get(in, head >> kLengthShift, &value);
       slice.ns = static_cast<std::int64_t>(value);
       at += slice.ns;
     }
@@ -199,8 +199,7 @@ void RowStore::Append(const Row& row, const RowMeasures& measures) {
       *out++ = static_cast<std::uint8_t>(kLongCode | length << kLengthShift);
       out = PutVarint(out, slice.code);
     }
-    std::memcpy(out, &ns, 8);
-    out += kLengths.Bytes(length);
+    out = kLengths.Put(out, ns, length);
   }
   *begin = static_cast<std::uint8_t>(flags);
   slab.used += static_cast<std::uint32_t>(out - begin);

@@ -35,25 +35,8 @@ inline const std::uint8_t* GetVarint(const std::uint8_t* in, std::uint64_t* valu
   return in;
 }
 
-// Counted bytes: the number of bytes (1..8) is kept elsewhere, so that neither side loops. Both
-// touch eight bytes: buffers need that much room behind the last number.
-
-/// How many bytes `value` takes, minus one: 0..7.
-inline unsigned ExtraBytes(std::uint64_t value) {
-  return (static_cast<unsigned>(std::bit_width(value | 1)) - 1) / 8;
-}
-inline std::uint8_t* PutBytes(std::uint8_t* out, std::uint64_t value, unsigned extra) {
-  std::memcpy(out, &value, 8);
-  return out + extra + 1;
-}
-inline const std::uint8_t* GetBytes(const std::uint8_t* in, unsigned extra, std::uint64_t* value) {
-  std::uint64_t bytes;
-  std::memcpy(&bytes, in, 8);
-  *value = bytes & (~std::uint64_t{0} >> (56 - 8 * extra));
-  return in + extra + 1;
-}
-
-/// Four lengths in bytes, so that two bits say which one a number takes.
+/// Four lengths in bytes, so that two bits, kept elsewhere, say which one a number takes and
+/// neither side loops. Both touch eight bytes: buffers need that much room behind the last number.
 class Lengths {
  public:
   constexpr Lengths(unsigned a, unsigned b, unsigned c, unsigned d) : bytes_{a, b, c, d} {
@@ -65,7 +48,16 @@ class Lengths {
   constexpr unsigned CodeOf(std::uint64_t value) const {
     return code_[static_cast<unsigned>(std::bit_width(value | 1)) - 1];
   }
-  constexpr unsigned Bytes(unsigned code) const { return bytes_[code]; }
+  std::uint8_t* Put(std::uint8_t* out, std::uint64_t value, unsigned code) const {
+    std::memcpy(out, &value, 8);
+    return out + bytes_[code];
+  }
+  const std::uint8_t* Get(const std::uint8_t* in, unsigned code, std::uint64_t* value) const {
+    std::uint64_t bytes;
+    std::memcpy(&bytes, in, 8);
+    *value = bytes & (~std::uint64_t{0} >> (64 - 8 * bytes_[code]));
+    return in + bytes_[code];
+  }
 
  private:
   unsigned bytes_[4];

@@ -353,8 +353,8 @@ class CutFinder {
   const StreamOrder& order_;
   std::vector<std::size_t> leads_;  // streams, ascending
   bool unranked_ = false;           // no process of rank 0 is there
-  std::map<std::size_t, std::size_t>
-      beside_;                       // streams beside a lead, which is what they belong to
+  // Streams beside a lead, and which one that is.
+  std::map<std::size_t, std::size_t> beside_;
   std::vector<std::size_t> next_;    // [num_streams]: first record not yet in an earlier run
   std::vector<std::int64_t> times_;  // [num_streams]: latest time before it
   std::vector<RunCut> cuts_;
