@@ -205,11 +205,18 @@ void Flow::Route(const TimedRecord& timed) {
   }
 }
 
+// The ledger's order, for records that are in order within each writer.
+void Flow::SortByTime(std::vector<TimedRecord>* records) const {
+  std::ranges::stable_sort(*records, [this](const TimedRecord& a, const TimedRecord& b) {
+    if (a.time != b.time) return a.time < b.time;
+    return WriterBefore(*context_, a.record.writer, b.record.writer);
+  });
+}
+
 void Flow::Open(bool implicit) {
   std::vector<TimedRecord> early = TakeUndecided();
   early.insert(early.end(), ahead_.begin(), ahead_.end());
-  std::stable_sort(early.begin(), early.end(),
-                   [](const TimedRecord& a, const TimedRecord& b) { return a.time < b.time; });
+  SortByTime(&early);
   ahead_.clear();
   Carry carry;
   if (!attempts_.empty()) carry = attempts_.back()->HandOver();
@@ -246,10 +253,7 @@ void Flow::OpenAt(std::uint64_t split) {
   moved.insert(moved.end(), ahead_.begin(), ahead_.end());
   ahead_.clear();
   for (auto& [writer, other] : others_) other.ahead = false;
-  std::stable_sort(moved.begin(), moved.end(), [this](const TimedRecord& a, const TimedRecord& b) {
-    if (a.time != b.time) return a.time < b.time;
-    return WriterBefore(*context_, a.record.writer, b.record.writer);
-  });
+  SortByTime(&moved);
   Open(true);
   for (const TimedRecord& record : moved) {
     record.record.writer == lead_ ? attempts_.back()->Append(record) : RouteOther(record);
@@ -311,8 +315,8 @@ void Flow::RouteLead(const TimedRecord& timed) {
   }
   if (split_before) OpenAt(split);
   // The lead goes on in the open attempt: they are right there. What it says after the end is
-  // ignored and decides nothing.
-  if (!attempts_.back()->state().ended) undecided_.clear();
+  // ignored and decides nothing, and a clock record only accompanies the record that follows.
+  if (!attempts_.back()->state().ended && record.type != RecordType::kClock) undecided_.clear();
   NoteSign(timed, attempts_.back()->log().size());
   if (record.type == RecordType::kSpanEnd) NoteSpanEnd(timed);
   attempts_.back()->Append(timed);

@@ -72,6 +72,7 @@ class Flow {
   void RouteOther(const TimedRecord& timed);
   void AppendOther(const TimedRecord& timed);
   std::vector<TimedRecord> TakeUndecided();
+  void SortByTime(std::vector<TimedRecord>* records) const;
   void Open(bool implicit);
   void OpenAt(std::uint64_t split);
   bool GoesBackAfterSilence(const Record& record, std::int64_t net, std::uint64_t* split) const;

@@ -327,6 +327,8 @@ class Question:
             elif several and any(note["code"] == "out_of_order" for note in ours["notes"]):
                 # The first record of a run has none before it whose time it could be taken at.
                 return None
+            elif several and _reach_across(lines):
+                return None
         except Exception as error:  # a fault of the model
             return [("model", repr(error), None)]
         try:
@@ -342,6 +344,26 @@ class Question:
 def _holds_several_runs(lines: list[str]) -> bool:
     known = [line for line in lines if '"query"' not in line]
     return slow_model.Run(known, None).run_count > 1
+
+
+def _reach_across(lines: list[str]) -> bool:
+    """Whether one run's records lie in the time of another one.
+
+    A rank that started again while the run before was still going on waits for the lead's next
+    attempt, which is of another run; but the reader cuts the file by the time at which that attempt
+    begins. And where an earlier run has the last record of the file, the model looks from there.
+    """
+    run = slow_model.Run(lines, None)
+    runs = run.runs
+    last = max(event.time for attempt in runs[-1] for event in attempt.events)
+    if any(event.time > last for event in run.events):
+        return True
+    for before, after in zip(runs, runs[1:]):
+        end = before[-1].end_event
+        assert end is not None
+        if any(event.time < end.time for attempt in after for event in attempt.events):
+            return True
+    return False
 
 
 def _questions(seed: int, lines: list[str]) -> list[Question]:

@@ -557,8 +557,9 @@ class Assigner:
         self.attempts, self.notes = [], Counter()
         self.open: dict[int, Attempt] = {}  # by stream
         self.latest: Attempt | None = None  # the last that was opened in any stream
-        self.waiting: Attempt | None = None  # the next attempt, of which only other ranks are here
-        self.waiting_parts: set[int | str] = set()
+        # By stream: the next attempt, of which only other ranks are here, and who they are.
+        self.waiting: dict[int, Attempt] = {}
+        self.waiting_parts: dict[int, set[int | str]] = {}
         self.by_key: dict[int, Attempt] = {}
         for position, event in enumerate(self.events):
             if event.attempt is not None:
@@ -582,7 +583,7 @@ class Assigner:
             if event is attempt.exit_event and event is not attempt.end_event:
                 self.notes["failed_after_end"] += _clean(attempt.end_event) and not _clean(event)
         for attempt in self.attempts:
-            attempt.pending = attempt is self.waiting
+            attempt.pending = self._is_waiting(attempt)
             if attempt.lead is None and not attempt.pending:
                 self.decided[attempt.ident] = self.writers.first_of(attempt.events)
                 return False
@@ -593,7 +594,7 @@ class Assigner:
         order = self.writers.order
         if self._may_open(event):
             attempt.lead_seen = True
-            if attempt.lead is None and attempt is not self.waiting:
+            if attempt.lead is None and not self._is_waiting(attempt):
                 attempt.lead = event.who
         if attempt.lead is None or order(event.who) >= order(attempt.lead):
             return True
@@ -609,6 +610,9 @@ class Assigner:
             equals = {who for who in attempt.heard if self.writers.order(who) == order}
             attempt.rivals = len(equals - {attempt.lead})
 
+    def _is_waiting(self, attempt: Attempt) -> bool:
+        return any(attempt is waiting for waiting in self.waiting.values())
+
     def _may_open(self, event: Event) -> bool:
         return event.who in self.writers.leads
 
@@ -617,12 +621,13 @@ class Assigner:
         return self.attempts[-1]
 
     def _open_next(self, ident: tuple[str, int], stream: int, implicit: bool) -> Attempt:
-        attempt = self._new(ident) if self.waiting is None else self.waiting
+        waiting = self.waiting.pop(stream, None)
+        self.waiting_parts.pop(stream, None)
+        attempt = self._new(ident) if waiting is None else waiting
         attempt.ident, attempt.stream, attempt.implicit = ident, stream, implicit
         attempt.lead = self.decided.get(ident)
         self.notes["implicit_attempt"] += implicit
         self.open[stream] = self.latest = attempt
-        self.waiting, self.waiting_parts = None, set()
         return attempt
 
     def _route(self, position: int) -> Attempt:
@@ -662,18 +667,19 @@ class Assigner:
         now = self.open.get(self.writers.stream_of.get(event.who, -1), self.latest)
         if now is None:
             return self._open_next(("at", position), self.writers.stream(event.who), implicit=False)
-        if event.kind == "job_start" and part not in self.waiting_parts:
+        ahead = self.waiting_parts.setdefault(now.stream, set())
+        if event.kind == "job_start" and part not in ahead:
             again = part in now.started
             if not now.lead_seen:
                 if again:
                     return self._open_next(("at", position), now.stream, implicit=False)
             elif again or self._lead_moves_on(position, now):
-                self.waiting_parts.add(part)
-        if part not in self.waiting_parts:
+                ahead.add(part)
+        if part not in ahead:
             return now
-        if self.waiting is None:
-            self.waiting = self._new(("at", position))
-        return self.waiting
+        if now.stream not in self.waiting:
+            self.waiting[now.stream] = self._new(("at", position))
+        return self.waiting[now.stream]
 
     def _lead_moves_on(self, position: int, now: Attempt) -> bool:
         """Whether the lead records no more in the attempt, but opens another later."""
@@ -1375,6 +1381,7 @@ class Run:
             _set_start(attempt)
         runs = _split_runs(sorted(assigner.attempts, key=lambda a: (a.start, a.ident)))
         self.run_count = len(runs)
+        self.runs = runs
         self.attempts = runs[which] if runs else []
         if self.run_count > 1:
             self.notes["run_name_reused"] += self.run_count - 1
