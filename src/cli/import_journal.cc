@@ -75,9 +75,9 @@ Result<journal::ReadSummary> Summarise(const std::string& path, std::int64_t* st
 // Damage is a problem, or the end of the import.
 Status Judge(const journal::ReadSummary& summary, const std::string& name, bool strict,
              std::vector<Status>* problems) {
-  const Status damage = summary.Check(name);
+  Status damage = summary.Check(name);
   if (damage.ok() || strict) return damage;
-  problems->push_back(damage);
+  problems->push_back(std::move(damage));
   return OkStatus();
 }
 

@@ -327,7 +327,8 @@ Result<JournalReader> JournalReader::Open(const std::string& path, const ReaderO
   impl->fd = *std::move(fd);
   impl->header = *std::move(header);
   impl->salt = SaltOf(impl->header.uid);
-  impl->to_wall = WrappingSubtract(impl->header.anchor.wall.ns, impl->header.anchor.mono.ns);
+  const ClockAnchor anchor = options.anchor.value_or(impl->header.anchor);
+  impl->to_wall = WrappingSubtract(anchor.wall.ns, anchor.mono.ns);
   impl->buffer.resize(kBufferSlots);
   impl->names.push_back(0);
   JournalReader reader(std::move(impl));

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,6 +64,8 @@ struct ReaderOptions {
   /// are then contiguous, as shipping needs. Without it the hole's record is handed out once it is
   /// there.
   bool stop_at_holes = false;
+  /// Where monotonic and wall time meet, in place of the header's own word.
+  std::optional<ClockAnchor> anchor = {};
 };
 
 class JournalReader {

@@ -221,14 +221,32 @@ std::vector<std::string> Intake::Group() const {
     }
   }
   for (const WriterId id : leaders) groups[id] = "writer/" + context_.writers[find(id)].uid;
+  std::sort(followers.begin(), followers.end(), earlier);
+  std::map<std::string, std::int64_t> led_until;  // by group: its leaders' last record
+  for (const WriterId id : leaders) {
+    std::int64_t& until = led_until.try_emplace(groups[id], kNoTime).first->second;
+    until = std::max(until, sightings_[id].last_time);
+  }
+  std::set<std::pair<std::string, std::int64_t>> joined;  // groups, and ranks in them
   for (const WriterId id : followers) {
     // The leaders' group that began last before it, else the first one.
-    std::optional<WriterId> lead;
-    for (const WriterId candidate : leaders) {
-      if (lead && sightings_[candidate].first_time > sightings_[id].first_time) break;
-      lead = candidate;
+    auto next = std::find_if(leaders.begin(), leaders.end(), [&](WriterId lead) {
+      return sightings_[lead].first_time > sightings_[id].first_time;
+    });
+    if (next == leaders.begin() && next != leaders.end()) ++next;
+    if (next == leaders.begin()) {
+      groups[id] = kFollowers;
+      continue;
     }
-    groups[id] = lead ? groups[*lead] : kFollowers;
+    groups[id] = groups[*(next - 1)];
+    const Writer& writer = context_.writers[id];
+    if (writer.event_file || writer.supervisor) continue;
+    // A rank that comes again when those leaders are gone has come before its next leader.
+    if (!joined.emplace(groups[id], writer.rank).second && next != leaders.end() &&
+        led_until.at(groups[id]) < sightings_[id].first_time) {
+      groups[id] = groups[*next];
+      joined.emplace(groups[id], writer.rank);
+    }
   }
   return groups;
 }

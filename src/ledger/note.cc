@@ -27,7 +27,9 @@ constexpr std::array<Row, kNoteCount> kRows = {{
      "the first record is from the middle of a job: what came before it is not in any figure"},
     {"several_leads", "several processes of one attempt record as its lead; the first one counts"},
     {"no_lead", "attempts without a record of rank 0 are led by their lowest rank"},
-    {"clock_overlap", "an attempt has records after the next one's start and is cut there"},
+    {"clock_overlap",
+     "an attempt has records after the next one's start and is cut there, or starts before "
+     "the one it follows by its number"},
     {"presumed_lost",
      "heartbeats stopped: the attempt is taken to have ended at its last sign of "
      "life"},

@@ -84,6 +84,18 @@ bool RunView::PresumedLost(const Attempt& attempt, std::int64_t as_of) const {
   return median <= silence / 5;
 }
 
+// Whether the environment counts attempt `next` before `attempt`, of one job.
+bool RunView::CountedBackwards(const Attempt& attempt, const Attempt& next) const {
+  if (attempt.lead() == kNoWriter || next.lead() == kNoWriter) return false;
+  const Writer& a = context_->writers[attempt.lead()];
+  const Writer& b = context_->writers[next.lead()];
+  auto job = [](const Writer& writer) {
+    return std::string_view(writer.attempt_key).substr(0, writer.attempt_key.rfind('#'));
+  };
+  return !a.event_file && !b.event_file && b.attempt_index >= 0 &&
+         a.attempt_index > b.attempt_index && job(a) == job(b);
+}
+
 void RunView::LayOut(std::int64_t as_of, bool supervised) {
   const std::vector<const Attempt*>& ordered = intake_->attempts();
   attempts_.reserve(ordered.size());
@@ -122,6 +134,10 @@ void RunView::LayOut(std::int64_t as_of, bool supervised) {
   begin_ = attempts_.front().begin();
   for (std::size_t i = 0; i + 1 < attempts_.size(); ++i) {
     const std::int64_t next = attempts_[i + 1].begin();
+    if (CountedBackwards(attempts_[i].attempt(), attempts_[i + 1].attempt())) {
+      notes_[Note::kClockOverlap] += 1;
+      overlap_ns_ += next - attempts_[i].begin();
+    }
     if (attempts_[i].end() <= next) continue;
     notes_[Note::kClockOverlap] += 1;
     overlap_ns_ += attempts_[i].end() - next;

@@ -44,6 +44,7 @@ class RunView {
     std::size_t segment = 0;
   };
 
+  bool CountedBackwards(const Attempt& attempt, const Attempt& next) const;
   void LayOut(std::int64_t as_of, bool supervised);
   void Judge(std::int64_t as_of);
   void Retain();

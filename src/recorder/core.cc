@@ -114,6 +114,13 @@ Result<std::unique_ptr<Core>> Core::Open(const CoreOptions& options, const Envir
   header.attempt_index = FirstOf(options.attempt_index, env.attempt_index);
   header.job_id = FirstOf(options.job_id, env.job_id);
   header.attempt_key = FirstOf(options.attempt_key, env.attempt_key);
+  // What the program says of job and restarts outweighs the environment's key, too.
+  const bool restated =
+      !options.job_id.empty() || options.attempt_index != CoreOptions::kFromEnvironment;
+  if (restated && options.attempt_key.empty() && !env.attempt_key_given && !header.job_id.empty() &&
+      header.attempt_index >= 0) {
+    header.attempt_key = AttemptKeyOf(header.job_id, header.attempt_index);
+  }
   header.software = "headway " HEADWAY_VERSION;
   HEADWAY_RETURN_IF_ERROR(CheckName("project", header.project));
   HEADWAY_RETURN_IF_ERROR(CheckName("run name", header.run));

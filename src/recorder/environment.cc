@@ -85,9 +85,11 @@ constexpr PlainRow kPlain[] = {
     {"HEADWAY_RUN_UID",
      "set by a supervisor: the run's uid. With it `HEADWAY_DIR`, `HEADWAY_PROJECT` and "
      "`HEADWAY_RUN` outweigh what the program says, so that both records meet"},
-    {"HEADWAY_JOB_ID", "job id, in place of those of the table above"},
+    {"HEADWAY_JOB_ID",
+     "job id, in place of those of the table above; with a restart count it makes the attempt key"},
     {"HEADWAY_ATTEMPT_KEY", "attempt key, in place of the one made from the table above"},
-    {"HEADWAY_ATTEMPT", "restart count, in place of those of the table above"},
+    {"HEADWAY_ATTEMPT",
+     "restart count, in place of those of the table above; with a job id it makes the attempt key"},
     {"HEADWAY_HEARTBEAT", "`0`: no heartbeat thread, whatever the program says"},
     {"HEADWAY_DISABLED", "`1`: record nothing"},
     {"SLURM_JOB_NAME", "run name without `HEADWAY_RUN`"},
@@ -206,6 +208,10 @@ void AppendCell(std::string_view text, std::string* out) {
 
 }  // namespace
 
+std::string AttemptKeyOf(std::string_view job_id, std::int64_t attempt_index) {
+  return std::string(job_id) + "#" + std::to_string(attempt_index);
+}
+
 Environment DetectEnvironment(const EnvMap& env) {
   Environment out;
   FindRank(env, &out);
@@ -215,7 +221,12 @@ Environment DetectEnvironment(const EnvMap& env) {
     out.attempt_key = key;
     out.attempt_key_given = true;
   }
-  if (const auto attempt = Number(env, "HEADWAY_ATTEMPT")) out.attempt_index = *attempt;
+  const auto attempt = Number(env, "HEADWAY_ATTEMPT");
+  if (attempt) out.attempt_index = *attempt;
+  const bool restated = attempt || !Text(env, "HEADWAY_JOB_ID").empty();
+  if (restated && !out.attempt_key_given && !out.job_id.empty() && out.attempt_index >= 0) {
+    out.attempt_key = AttemptKeyOf(out.job_id, out.attempt_index);
+  }
   out.project = Text(env, "HEADWAY_PROJECT");
   for (const std::string_view variable : {"HEADWAY_RUN", "JOBSET_NAME", "SLURM_JOB_NAME"}) {
     if (out.run.empty()) out.run = Text(env, variable);

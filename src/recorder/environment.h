@@ -37,6 +37,9 @@ struct Environment {
   bool heartbeat_off = false;
 };
 
+/// The key of the attempt of a job that was restarted `attempt_index` times before.
+std::string AttemptKeyOf(std::string_view job_id, std::int64_t attempt_index);
+
 /// Never fails: what can't be read (RANK=captain) counts as not set.
 Environment DetectEnvironment(const EnvMap& env);
 

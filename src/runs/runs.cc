@@ -65,6 +65,46 @@ std::vector<Status> BrokenOf(const Run& run, const std::vector<std::string>& dir
   return mine;
 }
 
+/// What ties the clocks of a run's journals together.
+///
+/// Journals that one boot of a machine has written share its monotonic clock, so that a system
+/// clock that was stepped between them changes neither their order nor the time from one to the
+/// next: the newest of them says what the wall time was.
+class Clocks {
+ public:
+  explicit Clocks(const Run& run) {
+    for (const journal::JournalFile& file : run.journals) {
+      if (!Ticks(file.header)) continue;
+      const auto [newest, fresh] = newest_.try_emplace(file.header.boot_id, file.header.anchor);
+      if (!fresh && file.header.anchor.mono > newest->second.mono) {
+        newest->second = file.header.anchor;
+      }
+    }
+  }
+
+  /// The anchor to read the journal with; nullopt: its own, for its clock was not stepped since.
+  std::optional<ClockAnchor> AnchorOf(const journal::Header& header) const {
+    if (!Ticks(header)) return std::nullopt;
+    const ClockAnchor& newest = newest_.at(header.boot_id);
+    const std::int64_t moved =
+        (newest.wall.ns - newest.mono.ns) - (header.anchor.wall.ns - header.anchor.mono.ns);
+    if (moved >= -kStepNs && moved <= kStepNs) return std::nullopt;
+    return newest;
+  }
+
+ private:
+  static constexpr std::int64_t kStepNs = kNanosPerSecond;
+  static constexpr std::int64_t kFarthest = std::int64_t{1} << 61;  // sums of two don't overflow
+
+  static bool Ticks(const journal::Header& header) {
+    auto sane = [](std::int64_t ns) { return -kFarthest < ns && ns < kFarthest; };
+    return header.origin != journal::Origin::kImport && !(header.boot_id == BootId()) &&
+           sane(header.anchor.wall.ns) && sane(header.anchor.mono.ns);
+  }
+
+  std::map<BootId, ClockAnchor> newest_;
+};
+
 // Feeds the sources so that records come in order of time as far as each journal is in order.
 class Merger {
  public:
@@ -135,7 +175,7 @@ class Merger {
 // What is wrong with a journal, as records of its writer: it becomes a part of the run's account.
 // `dropped_recorded` is what the journal's own records say of dropped ones.
 std::vector<Record> Findings(const journal::ReadSummary& summary, WriterId writer,
-                             std::uint64_t dropped_recorded, std::int64_t time_ns,
+                             std::uint64_t dropped_recorded, std::int64_t time_ns, bool stepped,
                              NameTable* names) {
   std::vector<Record> findings;
   std::uint64_t seq = summary.end_seq + 1;
@@ -154,6 +194,7 @@ std::vector<Record> Findings(const journal::ReadSummary& summary, WriterId write
   note("journal_hole", summary.tombstones);
   note("journal_damage", summary.corrupt);
   note("unknown_type", summary.unknown_types);
+  note("clock_step", stepped ? 1 : 0);
   if (summary.dropped > dropped_recorded && summary.last_drop_ns != kNoTime) {
     // The process ended before there was space again to say so itself.
     Record record;
@@ -169,7 +210,7 @@ std::vector<Record> Findings(const journal::ReadSummary& summary, WriterId write
 }
 
 // All records of an open journal, and what is wrong with it.
-Status ReadJournal(journal::JournalReader* reader, WriterId writer, RunRecords* all) {
+Status ReadJournal(journal::JournalReader* reader, WriterId writer, bool stepped, RunRecords* all) {
   std::vector<Record> batch(1024);
   std::uint64_t dropped = 0;
   std::int64_t last_ns = 0;
@@ -185,7 +226,8 @@ Status ReadJournal(journal::JournalReader* reader, WriterId writer, RunRecords* 
       all->records.push_back(record);
     }
   }
-  for (const Record& record : Findings(reader->summary(), writer, dropped, last_ns, &all->names)) {
+  for (const Record& record :
+       Findings(reader->summary(), writer, dropped, last_ns, stepped, &all->names)) {
     all->records.push_back(record);
   }
   return OkStatus();
@@ -282,10 +324,13 @@ Result<Run> Find(const std::vector<std::string>& dirs, const std::string& projec
 Result<Loaded> Load(const Run& run, const std::function<void(double)>& progress) {
   Loaded loaded;
   std::vector<Source> sources;
+  const Clocks clocks(run);
   for (const journal::JournalFile& file : run.journals) {
     const WriterId writer = loaded.ledger.AddWriter(journal::ToModelWriter(file.header));
     auto names = std::make_unique<NameTable>();
-    auto reader = journal::JournalReader::Open(file.path, {.names = names.get(), .writer = writer});
+    auto reader = journal::JournalReader::Open(
+        file.path,
+        {.names = names.get(), .writer = writer, .anchor = clocks.AnchorOf(file.header)});
     if (!reader.ok()) {
       loaded.problems.push_back(reader.status());
       continue;
@@ -306,8 +351,10 @@ Result<Loaded> Load(const Run& run, const std::function<void(double)>& progress)
   HEADWAY_RETURN_IF_ERROR(Merger(&sources, &loaded, loaded.bytes, progress).Run());
   for (const Source& source : sources) {
     const journal::ReadSummary summary = source.reader().summary();
+    const bool stepped = clocks.AnchorOf(source.reader().header()).has_value();
+    // Notes are of no time.
     loaded.ledger.Add(
-        Findings(summary, source.writer(), source.dropped(), 0, loaded.ledger.names()));
+        Findings(summary, source.writer(), source.dropped(), 0, stepped, loaded.ledger.names()));
     const Status damage = summary.Check(source.reader().path());
     if (!damage.ok()) loaded.problems.push_back(damage);
   }
@@ -316,16 +363,19 @@ Result<Loaded> Load(const Run& run, const std::function<void(double)>& progress)
 
 Result<RunRecords> ReadRecords(const Run& run, std::vector<Status>* problems) {
   RunRecords all;
+  const Clocks clocks(run);
   for (const journal::JournalFile& file : run.journals) {
     const auto writer = static_cast<WriterId>(all.writers.size());
-    auto reader = journal::JournalReader::Open(file.path, {.names = &all.names, .writer = writer});
+    const std::optional<ClockAnchor> anchor = clocks.AnchorOf(file.header);
+    auto reader = journal::JournalReader::Open(
+        file.path, {.names = &all.names, .writer = writer, .anchor = anchor});
     if (!reader.ok()) {
       problems->push_back(reader.status());
       continue;
     }
     all.writers.push_back(journal::ToModelWriter(file.header));
     all.liveness.push_back(reader->liveness());
-    HEADWAY_RETURN_IF_ERROR(ReadJournal(&*reader, writer, &all));
+    HEADWAY_RETURN_IF_ERROR(ReadJournal(&*reader, writer, anchor.has_value(), &all));
     const Status damage = reader->summary().Check(file.path);
     if (!damage.ok()) problems->push_back(damage);
   }

@@ -112,6 +112,8 @@ Status RecordLines::DeclareJournal(const std::vector<std::string>& words) {
       writer.rank = std::stoll(word.substr(5));
     } else if (word.starts_with("key=")) {
       writer.attempt_key = word.substr(4);
+    } else if (word.starts_with("index=")) {
+      writer.attempt_index = std::stoll(word.substr(6));
     } else if (word == "supervisor") {
       writer.supervisor = true;
     } else if (word == "alive") {
