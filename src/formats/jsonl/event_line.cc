@@ -285,6 +285,7 @@ class LineReader {
       if (record.b == 0) record.b = -record.a;
       record.a = -1;
     }
+    if (record.a < 0 && record.b == 0) Fail("an exit line needs a \"status\" or a \"signal\"");
   }
 
   void ReadCapacity() {

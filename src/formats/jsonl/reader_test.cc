@@ -77,7 +77,6 @@ TEST(ReadEventsTest, ReadsEveryType) {
       {R"({"ts":1,"type":"exit","signal":9})", "exit a=-1 b=9"},
       {R"({"ts":1,"type":"exit","signal":"SIGKILL","status":137})", "exit a=137 b=9"},
       {R"({"ts":1,"type":"exit","status":-11})", "exit a=-1 b=11"},
-      {R"({"ts":1,"type":"exit"})", "exit a=-1"},
       {R"({"ts":1,"type":"notice"})", "notice"},
       {R"({"ts":1,"type":"notice","signal":"TERM"})", "notice a=15"},
       {R"({"ts":1,"type":"exclude","from":10.5,"to":20,"name":"stopped"})",
@@ -173,6 +172,8 @@ TEST(ReadEventsTest, NamesWhatIsWrongWithALine) {
       {R"({"ts":1,"type":"query","insert_id":true})", "\"insert_id\""},
       {R"({"ts":1,"type":"query","mono":"x"})", "\"mono\" must be a number"},
       {R"({"ts":1,"type":"exclude","to":2})", "needs \"from\""},
+      {R"({"ts":1,"type":"exit"})", "needs a \"status\" or a \"signal\""},
+      {R"({"ts":1,"type":"exit","status":null,"signal":0})", "needs a \"status\""},
       {R"({"ts":1,"type":"exit","signal":"SIGFOO"})", "names no signal: \"SIGFOO\""},
       {R"({"ts":1,"type":"exit","status":"0"})", "\"status\" must be an integer"},
       {R"({"ts":1,"type":"capacity","total":-1})", "\"total\" is out of range"},
@@ -419,7 +420,7 @@ TEST(ReadEventsTest, TellsWritersApart) {
       "{\"ts\":1,\"type\":\"heartbeat\",\"rank\":2}\n"
       "{\"ts\":1,\"type\":\"heartbeat\"}\n"
       "{\"ts\":1,\"type\":\"heartbeat\",\"rank\":-1}\n"
-      "{\"ts\":1,\"type\":\"exit\",\"writer\":\"supervisor\"}\n";
+      "{\"ts\":1,\"type\":\"exit\",\"status\":1,\"writer\":\"supervisor\"}\n";
   EXPECT_EQ(Writers(lines), (Strings{"/rank0 name=rank0 rank=0 key= index=-1" + nothing,
                                      "/rank2 name=rank2 rank=2 key= index=-1" + nothing,
                                      "/supervisor name=supervisor rank=-1 key= index=-1" + nothing,

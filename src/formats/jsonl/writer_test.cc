@@ -270,9 +270,16 @@ TEST(WriteEventsTest, WritesAbsurdValuesAsWellAsTheFileCan) {
   reversed.a = 50;
   reversed.b = 10;
   run.records.push_back(reversed);
+  Record exit = metric;  // an end of which nobody knows how: not a clean one
+  exit.type = RecordType::kExit;
+  exit.seq = 3;
+  exit.a = -1;
+  exit.b = 0;
+  run.records.push_back(exit);
   const RunRecords read = ReadOne(WriteToString(run));
-  ASSERT_EQ(read.records.size(), 3U);
+  ASSERT_EQ(read.records.size(), 4U);
   EXPECT_EQ(read.records[2].b, 50);
+  EXPECT_EQ(read.records[3].a, 1);
 }
 
 TEST(WriteEventsTest, HandsOnWholeLinesAndTheSinksError) {
