@@ -543,6 +543,7 @@ BROKEN = (
     '{"ts": 5, "type": "rollback"}', '{"ts": 5, "type": "step_start"}',
     '{"ts": 5, "type": "checkpoint_saved"}', '{"ts": 5, "type": "exclude", "to": 9}',
     '{"ts": 5, "type": "exclude", "from": 9, "to": 5}',
+    '{"ts": "5", "ts_ns": 5, "type": "heartbeat"}',
 )  # fmt: skip
 
 

@@ -131,12 +131,13 @@ def _integer(value: Any) -> int:
 
 
 def _time_of(obj: dict[str, Any], seconds: str, nanoseconds: str) -> int | None:
-    """The time under either spelling; the integer one wins when both are there."""
-    if obj.get(nanoseconds) is not None:
-        return _integer(obj[nanoseconds])
+    """The time under either spelling; the integer one counts when both are there."""
+    time = None
     if obj.get(seconds) is not None:
-        return _integer(_seconds_to_ns(_number(obj[seconds])))
-    return None
+        time = _integer(_seconds_to_ns(_number(obj[seconds])))
+    if obj.get(nanoseconds) is not None:
+        time = _integer(obj[nanoseconds])
+    return time
 
 
 def _no_constant(_: str) -> Any:
