@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <map>
 #include <random>
 #include <span>
 
@@ -113,6 +114,38 @@ TEST_P(ScenarioTest, HoldsWhatIsWritten) {
       all += "tests/scenario/" + scenario().file + ".txt, " + fault + "\n";
     }
     ADD_FAILURE() << all << "\n" << scenario().text << "\n" << ToText(answer);
+  }
+}
+
+// What the steps are split into is what the partition has inside of steps.
+TEST_P(ScenarioTest, StepsAddUpToTheTimeline) {
+  ledger::Ledger ledger = InOrder(scenario());
+  for (const Look& look : scenario().looks) {
+    if (look.IsWindow()) continue;  // its steps are whole ones
+    const Answer answer = Ask(&ledger, look);
+    std::map<Category, std::int64_t> of_timeline;
+    std::int64_t inside = 0;
+    for (const TimelineInterval& interval : answer.timeline) {
+      if (!interval.step) continue;
+      of_timeline[interval.category] += interval.end - interval.begin;
+      inside += interval.end - interval.begin;
+    }
+    std::map<Category, std::int64_t> of_steps;
+    for (const StepSummary& step : answer.steps) {
+      of_steps[Category::kProductive] += step.productive_ns;
+      of_steps[Category::kWastedProgress] += step.wasted_ns;
+      of_steps[Category::kProgramStartup] += step.program_startup_ns;
+      of_steps[Category::kStepStall] += step.step_stall_ns;
+      of_steps[Category::kInfrastructureRecovery] += step.infrastructure_recovery_ns;
+      inside -= step.work_ns + step.blocked_ns;
+      EXPECT_EQ(step.work_ns, step.productive_ns + step.wasted_ns + step.data_loading_ns +
+                                  step.program_startup_ns + step.step_stall_ns +
+                                  step.infrastructure_recovery_ns);
+    }
+    for (const auto& [category, ns] : of_steps) {
+      EXPECT_EQ(ns, of_timeline[category]) << CategoryName(category) << "\n" << scenario().text;
+    }
+    EXPECT_EQ(inside, 0) << scenario().text;
   }
 }
 
