@@ -58,15 +58,21 @@ class Renderer {
   void Headline() {
     std::string run = PrintableLine(report_.run);
     if (report_.project != "default") run += " (project " + PrintableLine(report_.project) + ")";
-    const std::string goodput =
-        report_.goodput ? shares_.Of(Category::kProductive) + " goodput" : "no goodput yet";
+    const bool any = report_.elapsed_ns > 0;
+    const std::string goodput = any                ? ShowGoodput(report_) + " goodput"
+                                : question_.window ? "nothing elapsed in this window"
+                                                   : "no goodput yet";
     out_ += Paint(Tone::kStrong, goodput, terminal_) + "  " +
-            Paint(ToneOf(report_.state), RunStateName(report_.state), terminal_) + "  " +
+            Paint(ToneOf(report_.state), ShowState(report_), terminal_) + "  " +
             Shorten(run, width_ > 50 ? width_ - 30 : 20) + "\n";
     std::string when = ShowDuration(report_.elapsed_ns) + " elapsed";
     if (question_.window) {
-      when += " from " + ShowTime(question_.window->first) + " to " +
-              ShowTime(question_.window->second) + " UTC";
+      auto [from, to] = *question_.window;
+      if (any) {  // the part of the window that the run was there for
+        from = std::max(from, *report_.start);
+        to = std::min(to, *report_.end);
+      }
+      when += " from " + ShowTime(from) + " to " + ShowTime(to) + " UTC";
     } else if (report_.start) {
       when += " since " + ShowTime(*report_.start) + " UTC";
     }
@@ -95,6 +101,7 @@ class Renderer {
   }
 
   void Bars() {
+    if (report_.elapsed_ns <= 0) return;
     std::size_t label_width = 5;
     std::size_t time_width = DisplayWidth(ShowDuration(report_.elapsed_ns));
     std::int64_t largest = 0;
@@ -129,8 +136,7 @@ class Renderer {
                                                      : Bar(share, bar_width),
           shares_.Of(i), ShowDuration(time.ns), time.category);
     }
-    row("total", "", report_.elapsed_ns > 0 ? "100.00 %" : "0.00 %",
-        ShowDuration(report_.elapsed_ns), Category::kOther);
+    row("total", "", "100.00 %", ShowDuration(report_.elapsed_ns), Category::kOther);
   }
 
   void Attempts() {

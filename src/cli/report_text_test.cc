@@ -156,7 +156,30 @@ TEST(RenderReport, ARunWithoutARecord) {
   report.categories = {{Category::kProductive, "", 0}};
   const std::string text = RenderReport(report, Terminal());
   EXPECT_TRUE(text.starts_with("no goodput yet")) << text;
+  EXPECT_NE(text.find("not started"), std::string::npos) << text;
+  EXPECT_EQ(text.find('%'), std::string::npos) << text;
   EXPECT_EQ(CostliestOf(report), nullptr);
+}
+
+TEST(RenderReport, AWindowIsToldAsFarAsItElapsed) {
+  Report report = BusyReport();
+  report.elapsed_ns = 90 * kSecond;
+  report.start = 10 * kSecond;
+  report.end = 100 * kSecond;
+  Terminal terminal;
+  terminal.width = 120;
+  std::string text = RenderReport(report, terminal, {{{0, 600 * kSecond}}, {}});
+  EXPECT_NE(text.find("elapsed from 1970-01-01 00:00:10 to 1970-01-01 00:01:40"), std::string::npos)
+      << text;
+
+  report.elapsed_ns = 0;
+  report.goodput = 0;
+  report.categories = {{Category::kProductive, "", 0}};
+  text = RenderReport(report, terminal, {{{200 * kSecond, 300 * kSecond}}, {}});
+  EXPECT_TRUE(text.starts_with("nothing elapsed in this window  failed")) << text;
+  EXPECT_NE(text.find("from 1970-01-01 00:03:20 to 1970-01-01 00:05:00"), std::string::npos) << text;
+  EXPECT_EQ(text.find('%'), std::string::npos) << text;
+  EXPECT_EQ(ShowGoodput(report), "–");
 }
 
 TEST(RenderReport, NamesTheWindow) {

@@ -26,7 +26,12 @@ std::string Shares::Of(Category category) const {
 }
 
 std::string ShowGoodput(const Report& report) {
-  return report.goodput ? Shares(report.categories).Of(Category::kProductive) : "–";
+  return report.elapsed_ns > 0 ? Shares(report.categories).Of(Category::kProductive) : "–";
+}
+
+std::string_view ShowState(const Report& report) {
+  const bool started = report.state != RunState::kRunning || !report.attempts.empty();
+  return started ? RunStateName(report.state) : "not started";
 }
 
 }  // namespace headway::cli

@@ -28,6 +28,9 @@ class Shares {
 };
 
 /// "37.50 %", "–" when nothing is known.
+/// The state as people read it: "not started" for a run that has not recorded anything yet.
+std::string_view ShowState(const Report& report);
+
 std::string ShowGoodput(const Report& report);
 
 }  // namespace headway::cli
