@@ -99,8 +99,9 @@ HEADWAY_API int32_t headway_open(const headway_options* options, headway_recorde
                                  char* error, size_t error_size) HEADWAY_NOEXCEPT;
 
 /**
- * Records that the job has ended: `status` 0 is a clean end, anything else a failure. Everything
- * after it is ignored; a second call too. Returns space of the journal that was not used.
+ * Records that the job has ended: `status` 0 is a clean end, anything else a failure. A second call
+ * is ignored; what is recorded after it is not kept, and counted (headway_dropped()). Returns space
+ * of the journal that was not used.
  */
 HEADWAY_API void headway_finish(headway_recorder* recorder, int32_t status) HEADWAY_NOEXCEPT;
 
@@ -224,7 +225,7 @@ HEADWAY_API const char* headway_destination(const headway_recorder* recorder) HE
 HEADWAY_API int32_t headway_continued(const headway_recorder* recorder) HEADWAY_NOEXCEPT;
 HEADWAY_API int64_t headway_rank(const headway_recorder* recorder) HEADWAY_NOEXCEPT;
 HEADWAY_API int64_t headway_world_size(const headway_recorder* recorder) HEADWAY_NOEXCEPT;
-/** Records that could not be kept. */
+/** Records that could not be kept: for want of space, or because the recorder was finished. */
 HEADWAY_API uint64_t headway_dropped(const headway_recorder* recorder) HEADWAY_NOEXCEPT;
 
 #ifdef __cplusplus

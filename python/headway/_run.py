@@ -37,8 +37,8 @@ class Run(_native.Recorder):
 
     Every method returns at once and raises nothing, whatever it is given: a call that can't be
     understood is dropped, counted in ``dropped``, and the first of its kind is told to the logger
-    "headway". After :meth:`finish`, in forked children and when recording is disabled the methods
-    do nothing. Any thread may call them; the thread that starts steps leads.
+    "headway". After :meth:`finish` calls are only counted there; in forked children and when
+    recording is disabled the methods do nothing. Any thread may call them; the thread that starts steps leads.
 
     ``step(i)`` starts a step at the call, so that both ``run.step(i)`` and ``with run.step(i):``
     work. The methods that return a Span begin it on entering the ``with`` block, and each also
@@ -87,6 +87,7 @@ class Run(_native.Recorder):
             kind: "user", "software" or "system".
         """
         if not self.enabled:
+            self._config_json("user", "{}")  # counts it after finish(), else does nothing
             return
         try:
             text = _to_json(values)
@@ -113,7 +114,7 @@ class Run(_native.Recorder):
         self._exclude_ns(from_ns, to_ns_, reason)
 
     def finish(self, status: int | None = None) -> None:
-        """Records the end of the job. Later calls of any method do nothing.
+        """Records the end of the job. Later calls of any method are not kept, only counted.
 
         Without it the end is recorded when the interpreter exits, with its exit status.
 

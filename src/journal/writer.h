@@ -123,13 +123,14 @@ class JournalWriter {
   void Maintain() noexcept;
 
   /// Ends the journal: nothing is appended any more, reserved space is given back, the lock is
-  /// released. Idempotent; safe while other threads still append (their records are not kept).
+  /// released. Idempotent; safe while other threads still append (their records are not kept, and
+  /// counted).
   void Finish() noexcept;
 
   /// False in a forked child, where every call does nothing.
   bool owned() const noexcept { return hot_->owner != 0; }
   bool mapped() const noexcept { return header_.mapped; }
-  /// Records that were not kept for lack of space.
+  /// Records that were not kept, for lack of space or because they came after Finish.
   std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
   /// Index that the next record gets.
   std::uint64_t next_seq() const noexcept;

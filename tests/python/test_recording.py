@@ -411,6 +411,26 @@ def test_everything_is_silent_after_finish(run: headway.Run) -> None:
     assert not run.enabled
 
 
+def test_what_comes_after_finish_is_counted(run: headway.Run) -> None:
+    span = run.span("eval")
+    run.finish()
+    assert run.dropped == 0
+    for i in range(10):
+        run.step(i)
+    run.log({"a": 1, "b": 2})
+    run.config({"a": 1})
+    run.notice()
+    run.exclude(1, 2)
+    with span:
+        pass
+    run.finish()
+    assert run.dropped == 10 + 2 + 1 + 1 + 1 + 1
+    disabled = headway.Run(disabled=True)
+    disabled.step(1)
+    disabled.config({})
+    assert disabled.dropped == 0
+
+
 def exercise(run: headway.Run) -> None:
     """Calls everything once."""
     with run.step(7), run.data_loading(), run.async_data_loading(), run.span("eval"):
