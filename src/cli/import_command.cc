@@ -95,7 +95,8 @@ class ImportCommand final : public Command {
       const jsonl::Problem problem = import->problems.front();
       import->problems.clear();
       import->problems_total = 0;
-      return {Code::kDataLoss, events.PlaceOf(problem) + ": " + problem.sentence + std::string(kNotStrict)};
+      return {Code::kDataLoss,
+              events.PlaceOf(problem) + ": " + problem.sentence + std::string(kNotStrict)};
     }
     if (strict_ && import->times_differ.lines > 0) {
       const std::string place = PlaceOf(events, import->times_differ);
@@ -144,8 +145,8 @@ class ImportCommand final : public Command {
     Warn(events, import.names_cut,
          "a name longer than " + std::to_string(limits::kNameBytes) + " bytes is cut",
          "and so are those of");
-    Warn(events, import.times_differ,
-         std::string(kTimesDiffer) + "; the nanoseconds count", "and so in");
+    Warn(events, import.times_differ, std::string(kTimesDiffer) + "; the nanoseconds count",
+         "and so in");
   }
 
   static std::string PlaceOf(const EventText& events, const jsonl::Warned& warned) {

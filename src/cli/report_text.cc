@@ -105,11 +105,11 @@ class Renderer {
     std::size_t label_width = 5;
     std::size_t time_width = DisplayWidth(ShowDuration(report_.elapsed_ns));
     std::int64_t largest = 0;
-    for (const CategoryTime& time : report_.categories) {
-      largest = std::max(largest, time.ns);
-      const std::string label = CategoryLabel(time.category, time.name);
-      label_width = std::max(label_width, std::min(kLabelMax, DisplayWidth(label)));
-      time_width = std::max(time_width, DisplayWidth(ShowDuration(time.ns)));
+    const std::vector<CategoryLine> lines = LinesOf(report_.categories);
+    for (const CategoryLine& line : lines) {
+      largest = std::max(largest, line.ns);
+      label_width = std::max(label_width, std::min(kLabelMax, DisplayWidth(line.label)));
+      time_width = std::max(time_width, DisplayWidth(ShowDuration(line.ns)));
     }
     constexpr std::size_t kPercentWidth = 8;
     constexpr std::size_t kGaps = 2 + 2 + 2 + 2;
@@ -126,15 +126,14 @@ class Renderer {
       out_ += PadLeft(percent, kPercentWidth) + "  " + PadLeft(time, time_width) + "\n";
     };
     out_ += "\n";
-    for (std::size_t i = 0; i < report_.categories.size(); ++i) {
-      const CategoryTime& time = report_.categories[i];
+    for (const CategoryLine& line : lines) {
       // Relative to the largest, so that small parts can be compared too.
       const double share =
-          largest > 0 ? static_cast<double>(time.ns) / static_cast<double>(largest) : 0;
-      row(CategoryLabel(time.category, time.name),
-          time.category == Category::kWastedProgress ? MarkedBar(share, bar_width, "╳")
+          largest > 0 ? static_cast<double>(line.ns) / static_cast<double>(largest) : 0;
+      row(line.label,
+          line.category == Category::kWastedProgress ? MarkedBar(share, bar_width, "╳")
                                                      : Bar(share, bar_width),
-          shares_.Of(i), ShowDuration(time.ns), time.category);
+          line.share, ShowDuration(line.ns), line.category);
     }
     row("total", "", "100.00 %", ShowDuration(report_.elapsed_ns), Category::kOther);
   }
