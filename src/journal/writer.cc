@@ -167,7 +167,7 @@ struct JournalWriter::Impl {
   void CountDrop(JournalWriter* writer, std::uint64_t count, MonoNs time) noexcept;
   // For a record that comes after Finish: counted, but no longer told in the file.
   static std::int64_t TooLate(JournalWriter* writer) noexcept {
-    writer->dropped_.fetch_add(1, std::memory_order_relaxed);
+    writer->CountUnkept();
     return kNotKept;
   }
   void TellDrops(JournalWriter* writer) noexcept;

@@ -508,6 +508,8 @@ def test_a_step_that_is_none_names_itself(
         {"world_size": "8"},
         {"attempt": False},
         {"dir": 3},
+        {"heartbeat": "no"},
+        {"heartbeat": 0},
         {"unknown": 1},
     ],
 )
@@ -531,6 +533,8 @@ def test_wrong_types_at_set_up_raise(kwargs: dict[str, Any]) -> None:
         ({"run": "a\nb"}, "control characters"),
         ({"job_id": "\udc80"}, "valid Unicode"),
         ({"dir": "a\0b"}, "NUL"),
+        *(({name: ""}, f"{name} must not be empty") for name in ("project", "run", "job_id", "dir")),
+        ({"attempt_key": ""}, "attempt_key must not be empty"),
     ],
 )
 def test_values_at_set_up_that_cannot_be_meant_raise(
@@ -539,6 +543,22 @@ def test_values_at_set_up_that_cannot_be_meant_raise(
     with pytest.raises(ValueError, match=message):
         headway.init(**kwargs)
     assert not folder.exists()
+
+
+def test_an_empty_variable_is_unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADWAY_PROJECT", "")
+    with headway.init(run="r", heartbeat=False) as run:
+        assert run.project == "default"
+    assert headway.report("r").project == "default"
+
+
+def test_a_reversed_exclusion_is_dropped_and_told(
+    run: headway.Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    run.exclude(2_000_000_000, 1_000_000_000)
+    run.exclude(2_000_000_000, 2_000_000_000)
+    assert run.dropped == 1
+    assert "exclude() that it could not understand (it ends before it begins)" in caplog.text
 
 
 def test_wrong_resume_raises() -> None:

@@ -16,12 +16,12 @@
 ///
 /// **Lines.** `\n` or `\r\n` ends a line; a byte order mark and blank lines are passed over. `ts`
 /// (seconds, read exactly, below 1 ns rounded to nearest, ties away from zero) or `ts_ns` (counts
-/// when both stand, see Import::times_differ), and `type` are required. `null` is the same as absent; a known field of the
-/// wrong kind, one that stands twice, or one out of range makes the line a problem; unknown fields
-/// are ignored. Integers may be written as `5.0` or `5e3`. `step_start`, `checkpoint_saved` and
-/// `rollback` need `step`; `exit` needs `status` or `signal` (0 is none); `exclude` needs `from` or
-/// `from_ns`, and must not end before it begins.
-/// A `name` above `limits::kNameBytes` is cut at a character boundary.
+/// when both stand, see Import::times_differ), and `type` are required. `null` is the same as
+/// absent; a known field of the wrong kind, one that stands twice, or one out of range makes the
+/// line a problem; unknown fields are ignored. Integers may be written as `5.0` or `5e3`.
+/// `step_start`, `checkpoint_saved` and `rollback` need `step`; `exit` needs `status` or `signal`
+/// (0 is none); `exclude` needs `from` or `from_ns`, and must not end before it begins. A `name`
+/// above `limits::kNameBytes` is cut at a character boundary.
 ///
 /// **Types** beyond those every producer is expected to know (job, step and span types, `capacity`,
 /// `checkpoint_saved`, `heartbeat`, `exit`, `exclude`, `rollback`, `query`), so that a run written

@@ -125,10 +125,12 @@ TEST(ReadEventsTest, PrefersExactTime) {
 TEST(ReadEventsTest, CountsLinesWhoseTimesDiffer) {
   const std::string same = "{\"ts\":1.234,\"ts_ns\":1234567890,\"type\":\"heartbeat\"}\n";
   const std::string other = "{\"ts\":1.2,\"ts_ns\":1234567890,\"type\":\"heartbeat\"}\n";
-  const std::string mono = R"({"ts":2,"mono":1,"mono_ns":5,"type":"heartbeat"})" "\n";
-  const std::string exclude =
-      R"({"ts":2,"type":"exclude","from_ns":0,"to":3,"to_ns":4000000000})" "\n";
-  const std::string far = R"({"ts":-9e9,"ts_ns":9000000000000000000,"type":"heartbeat"})" "\n";
+  const std::string mono = R"({"ts":2,"mono":1,"mono_ns":5,"type":"heartbeat"})"
+                           "\n";
+  const std::string exclude = R"({"ts":2,"type":"exclude","from_ns":0,"to":3,"to_ns":4000000000})"
+                              "\n";
+  const std::string far = R"({"ts":-9e9,"ts_ns":9000000000000000000,"type":"heartbeat"})"
+                          "\n";
   const Import import = Read(same + other + mono + exclude + far);
   EXPECT_EQ(import.problems_total, 0U);
   EXPECT_EQ(import.times_differ.lines, 4U);
@@ -238,7 +240,8 @@ TEST(ReadEventsTest, CutsLongNamesAndCountsThem) {
   EXPECT_EQ(Describe(import.runs.front()),
             (Strings{"/rank0 0 custom_start " + kept + " @1000000000",
                      "/rank0 1 custom_end " + kept + " @2000000000"}));
-  EXPECT_EQ(Read(R"({"ts":1,"type":"custom_start","name":")" + kept + "y\"}\n").names_cut.lines, 0U);
+  EXPECT_EQ(Read(R"({"ts":1,"type":"custom_start","name":")" + kept + "y\"}\n").names_cut.lines,
+            0U);
 }
 
 TEST(ReadEventsTest, IgnoresWhatItDoesNotKnow) {
