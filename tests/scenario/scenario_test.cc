@@ -10,6 +10,7 @@
 #include <span>
 
 #include "base/files.h"
+#include "base/json_writer.h"
 #include "check.h"
 #include "formats/jsonl/reader.h"
 #include "ledger/ledger.h"
@@ -20,6 +21,7 @@
 //   scenario_test --list                  the names of all scenarios
 //   scenario_test --print-events NAME     the scenario as an event file
 //   scenario_test --print-report NAME     the ledger's report on it, as JSON
+//   scenario_test --print-all             name, events and report of each, a JSON object a line
 //
 // HEADWAY_SCENARIOS names another folder; by default it is tests/scenario of the repository.
 
@@ -200,6 +202,18 @@ TEST_P(ScenarioTest, AnEventFileSaysTheSame) {
 INSTANTIATE_TEST_SUITE_P(All, ScenarioTest, testing::ValuesIn(All()),
                          [](const auto& test) { return test.param.Name(); });
 
+int PrintAll() {
+  for (const Scenario& scenario : All()) {
+    ledger::Ledger ledger = InOrder(scenario);
+    std::string out;
+    JsonWriter json(&out);
+    json.BeginObject().Field("name", scenario.Name()).Field("events", scenario.events);
+    json.Field("report", ToJson(ledger.MakeReport())).EndObject();
+    std::cout << out << "\n";
+  }
+  return 0;
+}
+
 int Print(std::string_view what, std::string_view name) {
   for (const Scenario& scenario : All()) {
     if (what == "--list") std::cout << scenario.Name() << "\n";
@@ -226,6 +240,7 @@ int Print(std::string_view what, std::string_view name) {
 
 int main(int argc, char** argv) {
   const std::string_view what = argc > 1 ? argv[1] : "";
+  if (what == "--print-all") return headway::scenario::PrintAll();
   if (what == "--list" || what == "--print-events" || what == "--print-report") {
     return headway::scenario::Print(what, argc > 2 ? argv[2] : "");
   }
