@@ -38,7 +38,8 @@ class Run(_native.Recorder):
     Every method returns at once and raises nothing, whatever it is given: a call that can't be
     understood is dropped, counted in ``dropped``, and the first of its kind is told to the logger
     "headway". After :meth:`finish` calls are only counted there; in forked children and when
-    recording is disabled the methods do nothing. Any thread may call them; the thread that starts steps leads.
+    recording is disabled the methods do nothing. Any thread may call them; the thread that starts
+    steps leads.
 
     ``step(i)`` starts a step at the call, so that both ``run.step(i)`` and ``with run.step(i):``
     work. The methods that return a Span begin it on entering the ``with`` block, and each also
@@ -206,8 +207,8 @@ def init(
     Raises:
         TypeError: An argument is of the wrong type.
         ValueError: An argument can't be meant: ``resume`` is none of its three words, a number is
-            negative, ``rank`` is not below ``world_size``, a name is empty, longer than 256 bytes or
-            holds control characters.
+            negative, ``rank`` is not below ``world_size``, a name is empty, longer than 256 bytes
+            or holds control characters.
     """
     global _current
     if resume not in _RESUME:

@@ -533,8 +533,10 @@ def test_wrong_types_at_set_up_raise(kwargs: dict[str, Any]) -> None:
         ({"run": "a\nb"}, "control characters"),
         ({"job_id": "\udc80"}, "valid Unicode"),
         ({"dir": "a\0b"}, "NUL"),
-        *(({name: ""}, f"{name} must not be empty") for name in ("project", "run", "job_id", "dir")),
-        ({"attempt_key": ""}, "attempt_key must not be empty"),
+        *(
+            ({name: ""}, f"{name} must not be empty")
+            for name in ("project", "run", "job_id", "attempt_key", "dir")
+        ),
     ],
 )
 def test_values_at_set_up_that_cannot_be_meant_raise(

@@ -1,8 +1,8 @@
 """Every scenario, imported by the command and reported by the package.
 
-The other way to a report than that of tests/scenario: an event file becomes journals, the journals a
-report, the report Python. Scenarios that no event file can express (journals, supervisors) are left
-out, as there.
+The other way to a report than that of tests/scenario: an event file becomes journals, the journals
+a report, the report Python. Scenarios that no event file can express (journals, supervisors) are
+left out, as there.
 """
 
 from __future__ import annotations
