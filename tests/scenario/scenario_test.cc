@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <random>
 #include <span>
@@ -45,9 +47,9 @@ std::vector<Scenario> Load() {
   std::sort(names->begin(), names->end());
   for (const std::string& name : *names) {
     if (!name.ends_with(".txt")) continue;
-    const Result<std::string> text = ReadFile(folder + "/" + name);
-    if (!text.ok()) fail(text.status().message());
-    Result<std::vector<Scenario>> some = ParseScenarios(name.substr(0, name.size() - 4), *text);
+    std::ifstream file(folder + "/" + name);
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    Result<std::vector<Scenario>> some = ParseScenarios(name.substr(0, name.size() - 4), text);
     if (!some.ok()) fail(folder + "/" + some.status().message());
     for (Scenario& scenario : *some) {
       for (const Scenario& other : all) {

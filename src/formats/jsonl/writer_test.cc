@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "formats/jsonl/reader.h"
+#include "formats/jsonl/schema.h"
 #include "formats/jsonl/test_runs.h"
 #include "ledger/ledger.h"
 
@@ -297,6 +300,25 @@ TEST(WriteEventsTest, HandsOnWholeLinesAndTheSinksError) {
   const Status failed =
       WriteEvents(run, [](std::string_view) { return Status(Code::kUnavailable, "disk is full"); });
   EXPECT_EQ(failed.code(), Code::kUnavailable);
+}
+
+TEST(WriteEventsTest, EveryTypeOfLineIsDocumented) {
+  std::ifstream file("docs/formats/jsonl.md");
+  const std::string page(std::istreambuf_iterator<char>(file), {});
+  const auto told = [&page](std::string_view word) {
+    return page.find("`" + std::string(word) + "`") != std::string::npos;
+  };
+  for (int i = 0; i <= static_cast<int>(RecordType::kDropped); ++i) {
+    Record record;
+    record.type = static_cast<RecordType>(i);
+    const std::string_view name = EventTypeName(record);
+    EXPECT_TRUE(name.empty() || told(name)) << name;
+  }
+  for (int i = 1; i < kSpanKindCount; ++i) {
+    const std::string kind(SpanKindName(static_cast<SpanKind>(i)));
+    EXPECT_TRUE(told(kind) || told(kind + "_start")) << kind;
+  }
+  EXPECT_TRUE(told(kWriterLine) && told(kOneRunLine));
 }
 
 TEST(WriteEventsTest, WritesPlainLines) {
