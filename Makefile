@@ -76,8 +76,8 @@ fuzz: setup ## Run each fuzzer for FUZZ_SECONDS (20)
 	@tools/run_fuzzers $(FUZZ_SECONDS)
 
 .PHONY: demo
-demo: build ## Train a small model with restarts and show its report; UI=1 opens the web page
-	@PATH="$(CURDIR)/build/bin:$(VENV)/bin:$$PATH" UI=$(UI) examples/demo/run
+demo: build ## Train a small model with restarts and show its report
+	@PATH="$(CURDIR)/build/bin:$(VENV)/bin:$$PATH" examples/demo/run
 
 .PHONY: wheel
 wheel: .venv/ready ## Build the Python wheel into dist/

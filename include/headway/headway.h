@@ -60,7 +60,8 @@ typedef struct headway_recorder headway_recorder;
 /** For `to_ns` of headway_exclude(): until further notice. */
 #define HEADWAY_NO_TIME INT64_MIN
 
-/** How to open a recorder. Strings that are NULL come from the environment, then from a default. */
+/** How to open a recorder. Strings that are NULL come from the environment, then from a default;
+ * empty ones are refused. */
 typedef struct headway_options {
   size_t struct_size;
   const char* project;     /**< HEADWAY_PROJECT, "default" */
@@ -99,8 +100,9 @@ HEADWAY_API int32_t headway_open(const headway_options* options, headway_recorde
                                  char* error, size_t error_size) HEADWAY_NOEXCEPT;
 
 /**
- * Records that the job has ended: `status` 0 is a clean end, anything else a failure. Everything
- * after it is ignored; a second call too. Returns space of the journal that was not used.
+ * Records that the job has ended: `status` 0 is a clean end, anything else a failure. A second call
+ * is ignored; what is recorded after it is not kept, and counted (headway_dropped()). Returns space
+ * of the journal that was not used.
  */
 HEADWAY_API void headway_finish(headway_recorder* recorder, int32_t status) HEADWAY_NOEXCEPT;
 
@@ -184,7 +186,9 @@ HEADWAY_API void headway_rollback(headway_recorder* recorder, int64_t step) HEAD
 HEADWAY_API void headway_capacity(headway_recorder* recorder, int64_t available, int64_t active,
                                   int64_t total) HEADWAY_NOEXCEPT;
 
-/** Leaves a stretch of time out of the account, e.g. a manual stop. `to_ns` may be HEADWAY_NO_TIME.
+/**
+ * Leaves a stretch of time out of the account, e.g. a manual stop. `to_ns` may be HEADWAY_NO_TIME.
+ * One that ends before it begins is not kept, and counted (headway_dropped()).
  */
 HEADWAY_API void headway_exclude(headway_recorder* recorder, int64_t from_ns, int64_t to_ns,
                                  headway_name_id reason) HEADWAY_NOEXCEPT;
@@ -224,7 +228,8 @@ HEADWAY_API const char* headway_destination(const headway_recorder* recorder) HE
 HEADWAY_API int32_t headway_continued(const headway_recorder* recorder) HEADWAY_NOEXCEPT;
 HEADWAY_API int64_t headway_rank(const headway_recorder* recorder) HEADWAY_NOEXCEPT;
 HEADWAY_API int64_t headway_world_size(const headway_recorder* recorder) HEADWAY_NOEXCEPT;
-/** Records that could not be kept. */
+/** Records that could not be kept: for want of space, because the recorder was finished, or because
+ * they mean nothing. */
 HEADWAY_API uint64_t headway_dropped(const headway_recorder* recorder) HEADWAY_NOEXCEPT;
 
 #ifdef __cplusplus

@@ -196,6 +196,7 @@ class Recorder {
   const char* journal_path() const noexcept { return headway_journal_path(handle_); }
   const char* run_uid() const noexcept { return headway_run_uid(handle_); }
   std::int64_t rank() const noexcept { return headway_rank(handle_); }
+  /// Records that could not be kept: for want of space, or because they came after Finish().
   std::uint64_t dropped() const noexcept { return headway_dropped(handle_); }
 
   /// For calls of headway.h. Null when disabled.

@@ -36,7 +36,7 @@ _HELP = dict(_native.categories())
 
 def report(value: Report) -> str:
     """A headline, one bar with all categories, and a table of them."""
-    goodput = "–" if value.goodput is None else f"{value.goodput:.1%}"
+    goodput = "–" if not value.elapsed_ns or value.goodput is None else f"{value.goodput:.1%}"
     parts = [
         '<div style="font-family:system-ui,sans-serif;max-width:60em">',
         f'<div><b style="font-size:1.6em">{goodput}</b> goodput of '

@@ -157,6 +157,8 @@ def _json(answer: _Answer) -> Any:
 
 
 def _project(project: str | None) -> str:
+    if project == "":
+        raise InvalidArgumentError("INVALID_ARGUMENT", "project must not be empty")
     return project or os.environ.get("HEADWAY_PROJECT") or "default"
 
 

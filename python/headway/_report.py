@@ -171,7 +171,7 @@ class Report:
         window: The stretch that was asked for, ``(begin, end)``; None: the whole run.
         elapsed_ns: What the categories add up to.
         excluded_ns: Time left out of the account.
-        goodput: Productive share of the elapsed time, 0..1; None when no time has elapsed.
+        goodput: Productive share of the elapsed time, 0..1; 0 when no time has elapsed.
         categories: Where the time went, in descending order.
         data_loading_overlapped_ns: Data loading behind the device's work.
         goodput_if_loading_blocked: Goodput if that loading was waited for.
@@ -266,9 +266,11 @@ class Report:
         return sum(time.ns for time in self.categories if time.category == category)
 
     def __str__(self) -> str:
-        goodput = "no time" if self.goodput is None else f"{self.goodput:.1%} goodput"
+        if not self.elapsed_ns or self.goodput is None:
+            return f"{self.project}/{self.run}: no time has elapsed, {self.state}"
         lines = [
-            f"{self.project}/{self.run}: {goodput} of {duration(self.elapsed_ns)}, {self.state}"
+            f"{self.project}/{self.run}: {self.goodput:.1%} goodput of "
+            f"{duration(self.elapsed_ns)}, {self.state}"
         ]
         for time in self.categories:
             label = time.category + (f" {time.name}" if time.name else "")

@@ -37,8 +37,9 @@ class Run(_native.Recorder):
 
     Every method returns at once and raises nothing, whatever it is given: a call that can't be
     understood is dropped, counted in ``dropped``, and the first of its kind is told to the logger
-    "headway". After :meth:`finish`, in forked children and when recording is disabled the methods
-    do nothing. Any thread may call them; the thread that starts steps leads.
+    "headway". After :meth:`finish` calls are only counted there; in forked children and when
+    recording is disabled the methods do nothing. Any thread may call them; the thread that starts
+    steps leads.
 
     ``step(i)`` starts a step at the call, so that both ``run.step(i)`` and ``with run.step(i):``
     work. The methods that return a Span begin it on entering the ``with`` block, and each also
@@ -87,6 +88,7 @@ class Run(_native.Recorder):
             kind: "user", "software" or "system".
         """
         if not self.enabled:
+            self._config_json("user", "{}")  # counts it after finish(), else does nothing
             return
         try:
             text = _to_json(values)
@@ -110,10 +112,13 @@ class Run(_native.Recorder):
         except Exception:
             self._drop_exclude(start)
             return
+        if to_ns_ is not None and to_ns_ < from_ns:
+            self._drop_exclude(ValueError("it ends before it begins"))
+            return
         self._exclude_ns(from_ns, to_ns_, reason)
 
     def finish(self, status: int | None = None) -> None:
-        """Records the end of the job. Later calls of any method do nothing.
+        """Records the end of the job. Later calls of any method are not kept, only counted.
 
         Without it the end is recorded when the interpreter exits, with its exit status.
 
@@ -202,8 +207,8 @@ def init(
     Raises:
         TypeError: An argument is of the wrong type.
         ValueError: An argument can't be meant: ``resume`` is none of its three words, a number is
-            negative, ``rank`` is not below ``world_size``, a name is longer than 256 bytes or holds
-            control characters.
+            negative, ``rank`` is not below ``world_size``, a name is empty, longer than 256 bytes
+            or holds control characters.
     """
     global _current
     if resume not in _RESUME:
@@ -214,7 +219,11 @@ def init(
     _check_text("run", run)
     _check_text("job_id", job_id)
     _check_text("attempt_key", attempt_key)
+    if not isinstance(heartbeat, bool):
+        raise TypeError(f"heartbeat must be a bool, not {type(heartbeat).__name__}")
     folder = None if dir is None else os.fsdecode(dir)
+    if folder == "":
+        raise ValueError("dir must not be empty")
     if folder is not None and "\0" in folder:
         raise ValueError(f"dir must not hold NUL characters: {folder!r}")
     numbers = [
@@ -272,6 +281,8 @@ def _check_text(name: str, text: object) -> None:
         raise TypeError(f"{name} must be a str or None, not {type(text).__name__}")
     if text is None:
         return
+    if not text:
+        raise ValueError(f"{name} must not be empty; None stands for what the environment says")
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
@@ -310,7 +321,9 @@ def _tell_drop(call: str, value: object = _NOTHING) -> None:
     if call == "log" and hasattr(value, "__float__"):
         hint = "; converting it could wait for a device: write float(...) where that is right"
     what = "missing or surplus arguments" if value is _NOTHING else type(value).__qualname__
-    if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
+    if call == "exclude" and type(value) is ValueError:
+        what = str(value)
+    elif isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
         what = f"{value!r}: a step is a whole number from 0 on"
     _log.warning(
         "headway dropped a call of %s() that it could not understand (%s)%s; "

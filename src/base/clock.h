@@ -92,8 +92,6 @@ class FakeClock final : public Clock {
 struct ClockAnchor {
   WallNs wall;
   MonoNs mono;
-
-  constexpr WallNs ToWall(MonoNs t) const { return wall + (t - mono); }
 };
 
 /// Reads both clocks; of three tries the one with the least time between its readings is kept.

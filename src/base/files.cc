@@ -47,18 +47,6 @@ std::string ErrorText(int error) {
   return ::strerror_r(error, buffer, sizeof buffer);  // GNU form: returns the text
 }
 
-Status WriteAll(int fd, std::string_view data, std::string_view path) {
-  while (!data.empty()) {
-    const ssize_t wrote = ::write(fd, data.data(), data.size());
-    if (wrote < 0) {
-      if (errno == EINTR) continue;
-      return ErrnoStatus(errno, "write", path);
-    }
-    data.remove_prefix(static_cast<std::size_t>(wrote));
-  }
-  return OkStatus();
-}
-
 bool IsPlain(unsigned char c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
          (c != 0 && std::strchr("-_.+=@,~", c) != nullptr);
@@ -128,55 +116,6 @@ Result<std::size_t> ReadAt(int fd, void* data, std::size_t size, std::uint64_t o
     done += static_cast<std::size_t>(got);
   }
   return done;
-}
-
-Result<std::string> ReadFile(const std::string& path, std::size_t limit) {
-  const Result<UniqueFd> fd = OpenForReading(path);
-  if (!fd.ok()) return fd.status();
-  std::string text;
-  std::uint64_t offset = 0;
-  // Grows as it reads: files of /proc say that they are empty.
-  while (true) {
-    const std::size_t want = std::min<std::size_t>(limit + 1 - text.size(), 1 << 16);
-    text.resize(text.size() + want);
-    const Result<std::size_t> got = ReadAt(fd->get(), text.data() + offset, want, offset, path);
-    if (!got.ok()) return got.status();
-    offset += *got;
-    text.resize(offset);
-    if (text.size() > limit) {
-      return Status(Code::kResourceExhausted,
-                    path + " is larger than the " + std::to_string(limit) + " bytes allowed");
-    }
-    if (*got < want) return text;
-  }
-}
-
-Status WriteFileAtomic(const std::string& path, std::string_view data, bool durable) {
-  const std::string temporary =
-      path + "." + uid_internal::ToHex(uid_internal::Random()).substr(0, 16) + ".tmp";
-  UniqueFd fd(
-      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd.ok()) return ErrnoStatus(errno, "create", temporary);
-  Status status = WriteAll(fd.get(), data, temporary);
-  if (status.ok() && durable && ::fsync(fd.get()) != 0) {
-    status = ErrnoStatus(errno, "flush", temporary);
-  }
-  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) {
-    status = ErrnoStatus(errno, "replace", path);
-  }
-  if (!status.ok()) {
-    ::unlink(temporary.c_str());
-    return status;
-  }
-  if (durable) {
-    const std::size_t slash = path.rfind('/');
-    const std::string directory = slash == std::string::npos ? "."
-                                  : slash == 0               ? "/"
-                                                             : path.substr(0, slash);
-    UniqueFd parent(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!parent.ok() || ::fsync(parent.get()) != 0) return ErrnoStatus(errno, "flush", directory);
-  }
-  return OkStatus();
 }
 
 Status MakeDirectories(const std::string& path) {

@@ -50,13 +50,6 @@ Result<std::uint64_t> FileSize(int fd, std::string_view path);
 Result<std::size_t> ReadAt(int fd, void* data, std::size_t size, std::uint64_t offset,
                            std::string_view path);
 
-/// The whole of a regular file. ResourceExhausted when it is larger than `limit`.
-Result<std::string> ReadFile(const std::string& path, std::size_t limit = limits::kWholeFileBytes);
-
-/// Replaces `path` by a file with `data` (mode 0600): readers see the old or the new one, never a
-/// part. With `durable` it has reached the disk before the call returns.
-Status WriteFileAtomic(const std::string& path, std::string_view data, bool durable = false);
-
 /// Makes directory `path` and its parents (mode 0700). A directory that is there already is fine,
 /// also behind a symbolic link: the caller, not a stranger, chose this path.
 Status MakeDirectories(const std::string& path);

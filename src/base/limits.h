@@ -28,9 +28,6 @@ inline constexpr std::size_t kJournalFindings = 1000;
 /// Recorders open in one process at a time. Opening another is refused (RESOURCE_EXHAUSTED).
 inline constexpr std::size_t kOpenRecorders = 64;
 
-/// A file that is read into memory as a whole, unless its reader says otherwise.
-inline constexpr std::size_t kWholeFileBytes = std::size_t{64} << 20;
-
 /// Bytes of one name as a path component, after percent-encoding; longer ones end in a hash.
 inline constexpr std::size_t kPathComponentBytes = 200;
 

@@ -229,37 +229,6 @@ std::string FormatSeconds(std::int64_t ns) {
   return out;
 }
 
-std::string FormatDuration(std::int64_t ns) {
-  if (ns == 0) return "0s";
-  const bool negative = ns < 0;
-  std::uint64_t rest =
-      negative ? std::uint64_t{0} - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
-  std::string out = negative ? "-" : "";
-  const auto per_second = static_cast<std::uint64_t>(kNanosPerSecond);
-  if (rest < per_second) {
-    const std::uint64_t unit = rest >= 1'000'000 ? 1'000'000 : rest >= 1'000 ? 1'000 : 1;
-    const char* const name = unit == 1'000'000 ? "ms" : unit == 1'000 ? "us" : "ns";
-    out += std::to_string(rest / unit);
-    if (std::uint64_t fraction = rest % unit; fraction != 0) {
-      std::string digits = std::to_string(unit + fraction).substr(1);
-      digits.erase(digits.find_last_not_of('0') + 1);
-      out += "." + digits;
-    }
-    return out + name;
-  }
-  for (const auto& [name, unit] :
-       {Unit{"d", kUnits[8].ns}, Unit{"h", kUnits[7].ns}, Unit{"m", kUnits[6].ns}}) {
-    const auto size = static_cast<std::uint64_t>(unit);
-    if (rest >= size) {
-      out += std::to_string(rest / size);
-      out += name;
-      rest %= size;
-    }
-  }
-  if (rest != 0) out += FormatSeconds(static_cast<std::int64_t>(rest)) + "s";
-  return out;
-}
-
 Result<WallNs> ParseRfc3339(std::string_view whole) {
   std::string_view text = whole;
   int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
@@ -343,37 +312,6 @@ Result<WallNs> ParseTime(std::string_view text, std::optional<WallNs> start) {
     return WallNs{sum};
   }
   return ParseRfc3339(text);
-}
-
-Result<std::int64_t> ParseSeconds(std::string_view whole) {
-  const auto bad = [whole] {
-    return Status(Code::kInvalidArgument,
-                  "not a number of seconds: \"" + std::string(whole) + "\"");
-  };
-  std::string_view text = whole;
-  bool negative = false;
-  if (!text.empty() && (text.front() == '-' || text.front() == '+')) {
-    negative = text.front() == '-';
-    text.remove_prefix(1);
-  }
-  Decimal number;
-  if (!TakeDecimal(&text, &number)) return bad();
-  if (!text.empty() && (text.front() == 'e' || text.front() == 'E')) {
-    text.remove_prefix(1);
-    if (!text.empty() && text.front() == '+') text.remove_prefix(1);
-    int exponent = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, exponent);
-    if (error != std::errc() || stop != end || text.empty()) return bad();
-    if (exponent > 400 || exponent < -400) exponent = exponent > 0 ? 400 : -400;
-    number.scale -= exponent;
-  } else if (!text.empty()) {
-    return bad();
-  }
-  Wide ns = Scale(number.digits, 9 - number.scale);
-  if (negative) ns = -ns;
-  if (ns < kMin || ns > kMax) return TooFar(whole);
-  return static_cast<std::int64_t>(ns);
 }
 
 }  // namespace headway

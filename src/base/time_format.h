@@ -21,9 +21,6 @@ std::string FormatTime(WallNs time);
 /// "20260101T000000Z": whole seconds, for file names.
 std::string FormatCompactTime(WallNs time);
 
-/// Shortest exact text with units, largest first: "1h30m", "1.5s", "250ms", "-2d", "0s".
-std::string FormatDuration(std::int64_t ns);
-
 /// `ns` as decimal seconds without a loss: "1.5", "0.000000001", "-3".
 std::string FormatSeconds(std::int64_t ns);
 
@@ -40,9 +37,5 @@ Result<std::int64_t> ParseDuration(std::string_view whole);
 /// Parses a time as the command line takes it: RFC 3339, "@NS" (nanoseconds since the epoch), or
 /// "+DUR" from `start` (InvalidArgument when there is no start to count from).
 Result<WallNs> ParseTime(std::string_view text, std::optional<WallNs> start = std::nullopt);
-
-/// Parses decimal seconds ("12", "-0.5", "1e3") into nanoseconds without going through a double;
-/// what lies below a nanosecond rounds to nearest, halves away from zero.
-Result<std::int64_t> ParseSeconds(std::string_view whole);
 
 }  // namespace headway

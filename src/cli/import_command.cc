@@ -15,6 +15,9 @@ namespace headway::cli {
 namespace {
 
 constexpr std::size_t kProblemsShown = 10;
+constexpr std::string_view kNotStrict = "; mend or remove the line, or import without --strict";
+constexpr std::string_view kTimesDiffer =
+    "a time in seconds (\"ts\") and the same in nanoseconds (\"ts_ns\") differ by more than 1 ms";
 
 class ImportCommand final : public Command {
  public:
@@ -92,8 +95,13 @@ class ImportCommand final : public Command {
       const jsonl::Problem problem = import->problems.front();
       import->problems.clear();
       import->problems_total = 0;
-      return {Code::kDataLoss, events.PlaceOf(problem) + ": " + problem.sentence +
-                                   "; mend or remove the line, or import without --strict"};
+      return {Code::kDataLoss,
+              events.PlaceOf(problem) + ": " + problem.sentence + std::string(kNotStrict)};
+    }
+    if (strict_ && import->times_differ.lines > 0) {
+      const std::string place = PlaceOf(events, import->times_differ);
+      import->times_differ = {};
+      return {Code::kDataLoss, place + ": " + std::string(kTimesDiffer) + std::string(kNotStrict)};
     }
     const bool any = std::any_of(import->runs.begin(), import->runs.end(), [](const auto& run) {
       return std::any_of(run.records.begin(), run.records.end(),
@@ -134,17 +142,28 @@ class ImportCommand final : public Command {
                ShowCount(static_cast<std::int64_t>(import.problems_total - kProblemsShown)) +
                " more lines that can't be read; skipped");
     }
-    if (import.names_cut > 0) {
-      const std::string place = events.PlaceOf(
-          {.line = import.first_cut_line, .offset = import.first_cut_offset, .sentence = {}});
-      Complain("warning: " + place + ": a name longer than " + std::to_string(limits::kNameBytes) +
-               " bytes is cut" +
-               (import.names_cut == 1
-                    ? ""
-                    : ", and so are those of " +
-                          ShowCount(static_cast<std::int64_t>(import.names_cut - 1)) +
-                          " more lines"));
+    Warn(events, import.names_cut,
+         "a name longer than " + std::to_string(limits::kNameBytes) + " bytes is cut",
+         "and so are those of");
+    Warn(events, import.times_differ, std::string(kTimesDiffer) + "; the nanoseconds count",
+         "and so in");
+  }
+
+  static std::string PlaceOf(const EventText& events, const jsonl::Warned& warned) {
+    return events.PlaceOf({.line = warned.line, .offset = warned.offset, .sentence = {}});
+  }
+
+  /// One line, however many lines of the file it is about.
+  static void Warn(const EventText& events, const jsonl::Warned& warned, std::string_view what,
+                   std::string_view others) {
+    if (warned.lines == 0) return;
+    std::string text = "warning: " + PlaceOf(events, warned) + ": ";
+    text.append(what);
+    if (warned.lines > 1) {
+      text.append(", ").append(others).append(" ");
+      text += ShowCount(static_cast<std::int64_t>(warned.lines - 1)) + " more lines";
     }
+    Complain(text);
   }
 
   void Tell(const Context& context, const EventText& events, const jsonl::Import& import) const {
@@ -203,7 +222,8 @@ class ImportCommand final : public Command {
     }
     json.EndArray();
     json.Field("problems_total", import.problems_total + damage_.size())
-        .Field("names_cut", import.names_cut)
+        .Field("names_cut", import.names_cut.lines)
+        .Field("times_differ", import.times_differ.lines)
         .EndObject();
     return out + "\n";
   }

@@ -140,14 +140,23 @@ Status ReadRest(Input* input, std::string* text) {
 
 Result<Staging> Staging::Make(const std::string& dir) {
   const std::string name = uid_internal::ToHex(uid_internal::Random());
-  const Result<UniqueFd> incoming = MakeAndOpenDirectory(dir, {std::string(kIncoming)});
-  if (!incoming.ok()) return incoming.status();
   const std::string parent = JoinPath(dir, kIncoming);
   // The lock first: whoever sees the directory can see whose it is. One that says nothing (the file
   // system has no locks, or this is where we are killed) counts by its age.
   const std::string lock_name = name + std::string(kLockSuffix);
-  UniqueFd lock(::openat(incoming->get(), lock_name.c_str(),
-                         O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  Result<UniqueFd> incoming = Status(Code::kUnavailable, parent);
+  UniqueFd lock;
+  // Another import that ends may remove the directory until there is something of ours in it.
+  for (int tries = 0; tries < 100; ++tries) {
+    incoming = MakeAndOpenDirectory(dir, {std::string(kIncoming)});
+    const bool gone = !incoming.ok() && incoming.status().code() == Code::kNotFound;
+    if (gone) continue;
+    if (!incoming.ok()) return incoming.status();
+    lock = UniqueFd(::openat(incoming->get(), lock_name.c_str(),
+                             O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (lock.ok() || errno != ENOENT) break;
+  }
+  if (!incoming.ok()) return incoming.status();
   if (!lock.ok()) return ErrnoStatus(errno, "create", JoinPath(parent, lock_name));
   Staging staging(parent, JoinPath(parent, name), std::move(lock));
   const std::string boot = BootText();

@@ -6,12 +6,12 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
-
-#include "base/files.h"
 
 namespace headway::cli {
 namespace {
@@ -41,16 +41,17 @@ std::optional<double> Hue(const Rgb& rgb) {
 
 // The table of the Python package: lines `"category": "#rrggbb",`.
 std::map<std::string, Rgb> OfHtml() {
-  const Result<std::string> text = ReadFile("python/headway/_html.py");
-  EXPECT_TRUE(text.ok()) << text.status().message();
+  std::ifstream file("python/headway/_html.py");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  EXPECT_FALSE(text.empty());
   std::map<std::string, Rgb> colours;
   constexpr std::string_view kBetween = "\": \"#";
-  for (std::size_t at = text->find(kBetween); at != std::string::npos;
-       at = text->find(kBetween, at + 1)) {
-    const std::size_t name = text->rfind('"', at - 1) + 1;
+  for (std::size_t at = text.find(kBetween); at != std::string::npos;
+       at = text.find(kBetween, at + 1)) {
+    const std::size_t name = text.rfind('"', at - 1) + 1;
     const auto number =
-        static_cast<int>(std::strtol(text->substr(at + kBetween.size(), 6).c_str(), nullptr, 16));
-    colours[text->substr(name, at - name)] = {number >> 16, number >> 8 & 255, number & 255};
+        static_cast<int>(std::strtol(text.substr(at + kBetween.size(), 6).c_str(), nullptr, 16));
+    colours[text.substr(name, at - name)] = {number >> 16, number >> 8 & 255, number & 255};
   }
   return colours;
 }

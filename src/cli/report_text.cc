@@ -58,15 +58,21 @@ class Renderer {
   void Headline() {
     std::string run = PrintableLine(report_.run);
     if (report_.project != "default") run += " (project " + PrintableLine(report_.project) + ")";
-    const std::string goodput =
-        report_.goodput ? shares_.Of(Category::kProductive) + " goodput" : "no goodput yet";
+    const bool any = report_.elapsed_ns > 0;
+    const std::string goodput = any                ? ShowGoodput(report_) + " goodput"
+                                : question_.window ? "nothing elapsed in this window"
+                                                   : "no goodput yet";
     out_ += Paint(Tone::kStrong, goodput, terminal_) + "  " +
-            Paint(ToneOf(report_.state), RunStateName(report_.state), terminal_) + "  " +
+            Paint(ToneOf(report_.state), ShowState(report_), terminal_) + "  " +
             Shorten(run, width_ > 50 ? width_ - 30 : 20) + "\n";
     std::string when = ShowDuration(report_.elapsed_ns) + " elapsed";
     if (question_.window) {
-      when += " from " + ShowTime(question_.window->first) + " to " +
-              ShowTime(question_.window->second) + " UTC";
+      auto [from, to] = *question_.window;
+      if (any) {  // the part of the window that the run was there for
+        from = std::max(from, *report_.start);
+        to = std::min(to, *report_.end);
+      }
+      when += " from " + ShowTime(from) + " to " + ShowTime(to) + " UTC";
     } else if (report_.start) {
       when += " since " + ShowTime(*report_.start) + " UTC";
     }
@@ -95,14 +101,15 @@ class Renderer {
   }
 
   void Bars() {
+    if (report_.elapsed_ns <= 0) return;
     std::size_t label_width = 5;
     std::size_t time_width = DisplayWidth(ShowDuration(report_.elapsed_ns));
     std::int64_t largest = 0;
-    for (const CategoryTime& time : report_.categories) {
-      largest = std::max(largest, time.ns);
-      const std::string label = CategoryLabel(time.category, time.name);
-      label_width = std::max(label_width, std::min(kLabelMax, DisplayWidth(label)));
-      time_width = std::max(time_width, DisplayWidth(ShowDuration(time.ns)));
+    const std::vector<CategoryLine> lines = LinesOf(report_.categories);
+    for (const CategoryLine& line : lines) {
+      largest = std::max(largest, line.ns);
+      label_width = std::max(label_width, std::min(kLabelMax, DisplayWidth(line.label)));
+      time_width = std::max(time_width, DisplayWidth(ShowDuration(line.ns)));
     }
     constexpr std::size_t kPercentWidth = 8;
     constexpr std::size_t kGaps = 2 + 2 + 2 + 2;
@@ -119,18 +126,16 @@ class Renderer {
       out_ += PadLeft(percent, kPercentWidth) + "  " + PadLeft(time, time_width) + "\n";
     };
     out_ += "\n";
-    for (std::size_t i = 0; i < report_.categories.size(); ++i) {
-      const CategoryTime& time = report_.categories[i];
+    for (const CategoryLine& line : lines) {
       // Relative to the largest, so that small parts can be compared too.
       const double share =
-          largest > 0 ? static_cast<double>(time.ns) / static_cast<double>(largest) : 0;
-      row(CategoryLabel(time.category, time.name),
-          time.category == Category::kWastedProgress ? MarkedBar(share, bar_width, "╳")
+          largest > 0 ? static_cast<double>(line.ns) / static_cast<double>(largest) : 0;
+      row(line.label,
+          line.category == Category::kWastedProgress ? MarkedBar(share, bar_width, "╳")
                                                      : Bar(share, bar_width),
-          shares_.Of(i), ShowDuration(time.ns), time.category);
+          line.share, ShowDuration(line.ns), line.category);
     }
-    row("total", "", report_.elapsed_ns > 0 ? "100.00 %" : "0.00 %",
-        ShowDuration(report_.elapsed_ns), Category::kOther);
+    row("total", "", "100.00 %", ShowDuration(report_.elapsed_ns), Category::kOther);
   }
 
   void Attempts() {

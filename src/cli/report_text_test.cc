@@ -156,7 +156,48 @@ TEST(RenderReport, ARunWithoutARecord) {
   report.categories = {{Category::kProductive, "", 0}};
   const std::string text = RenderReport(report, Terminal());
   EXPECT_TRUE(text.starts_with("no goodput yet")) << text;
+  EXPECT_NE(text.find("not started"), std::string::npos) << text;
+  EXPECT_EQ(text.find('%'), std::string::npos) << text;
   EXPECT_EQ(CostliestOf(report), nullptr);
+}
+
+TEST(RenderReport, OfManyNamesTheLargestAreShown) {
+  Report report = BusyReport();
+  report.elapsed_ns = 0;
+  report.categories.clear();
+  for (std::int64_t i = 5000; i > 0; --i) {
+    report.categories.push_back({Category::kCustom, "N" + std::to_string(i), i * kSecond});
+    report.elapsed_ns += i * kSecond;
+  }
+  const std::string text = RenderReport(report, Terminal());
+  EXPECT_LT(LinesOf(text).size(), 60U);
+  EXPECT_NE(text.find("custom N4989 "), std::string::npos) << text;
+  EXPECT_EQ(text.find("custom N4988 "), std::string::npos) << text;
+  const std::size_t rest = text.find("custom, 4,988 more names");
+  ASSERT_NE(rest, std::string::npos) << text;
+  EXPECT_NE(text.find("99.52 %", rest), std::string::npos) << text;
+}
+
+TEST(RenderReport, AWindowIsToldAsFarAsItElapsed) {
+  Report report = BusyReport();
+  report.elapsed_ns = 90 * kSecond;
+  report.start = 10 * kSecond;
+  report.end = 100 * kSecond;
+  Terminal terminal;
+  terminal.width = 120;
+  std::string text = RenderReport(report, terminal, {{{0, 600 * kSecond}}, {}});
+  EXPECT_NE(text.find("elapsed from 1970-01-01 00:00:10 to 1970-01-01 00:01:40"), std::string::npos)
+      << text;
+
+  report.elapsed_ns = 0;
+  report.goodput = 0;
+  report.categories = {{Category::kProductive, "", 0}};
+  text = RenderReport(report, terminal, {{{200 * kSecond, 300 * kSecond}}, {}});
+  EXPECT_TRUE(text.starts_with("nothing elapsed in this window  failed")) << text;
+  EXPECT_NE(text.find("from 1970-01-01 00:03:20 to 1970-01-01 00:05:00"), std::string::npos)
+      << text;
+  EXPECT_EQ(text.find('%'), std::string::npos) << text;
+  EXPECT_EQ(ShowGoodput(report), "–");
 }
 
 TEST(RenderReport, NamesTheWindow) {

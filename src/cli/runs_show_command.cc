@@ -104,7 +104,7 @@ class RunsShowCommand final : public Command {
                    const Terminal& terminal) const {
     const Report& report = facts.report;
     std::string out = Paint(Tone::kStrong, PrintableLine(facts.run.label), terminal) + "  " +
-                      Paint(ToneOf(report.state), RunStateName(report.state), terminal) +
+                      Paint(ToneOf(report.state), ShowState(report), terminal) +
                       (facts.live ? " (a process is alive)" : "") + "\n";
     out += "uid " + ToHex(facts.run.uid) + ", project " + PrintableLine(facts.run.project) +
            ", name " + PrintableLine(facts.run.name) + "\n";

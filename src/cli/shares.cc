@@ -1,7 +1,9 @@
 #include "cli/shares.h"
 
 #include <algorithm>
+#include <array>
 
+#include "cli/palette.h"
 #include "cli/text.h"
 
 namespace headway::cli {
@@ -25,8 +27,49 @@ std::string Shares::Of(Category category) const {
   return ShowHundredths(sum);
 }
 
+std::vector<CategoryLine> LinesOf(const std::vector<CategoryTime>& categories) {
+  constexpr std::size_t kNamesShown = 12;
+  struct Rest {
+    std::size_t count = 0;
+    std::size_t first = 0;
+    std::int64_t ns = 0;
+    std::int64_t hundredths = 0;
+  };
+  const Shares shares(categories);
+  std::vector<CategoryLine> lines;
+  std::array<std::size_t, kCategoryCount> names{};
+  std::array<Rest, kCategoryCount> rests{};
+  for (std::size_t i = 0; i < categories.size(); ++i) {
+    const CategoryTime& time = categories[i];
+    const auto category = static_cast<std::size_t>(time.category);
+    if (time.name.empty() || names[category]++ < kNamesShown) {
+      lines.push_back({CategoryLabel(time.category, time.name), time.category, i, false, time.ns,
+                       shares.Of(i)});
+      continue;
+    }
+    Rest& rest = rests[category];
+    if (rest.count++ == 0) rest.first = i;
+    rest.ns += time.ns;
+    rest.hundredths += shares.Hundredths(i);
+  }
+  for (std::size_t category = 0; category < rests.size(); ++category) {
+    const Rest& rest = rests[category];
+    if (rest.count == 0) continue;
+    const auto what = static_cast<Category>(category);
+    lines.push_back({std::string(CategoryName(what)) + ", " +
+                         ShowCount(static_cast<std::int64_t>(rest.count)) + " more names",
+                     what, rest.first, true, rest.ns, ShowHundredths(rest.hundredths)});
+  }
+  return lines;
+}
+
 std::string ShowGoodput(const Report& report) {
-  return report.goodput ? Shares(report.categories).Of(Category::kProductive) : "–";
+  return report.elapsed_ns > 0 ? Shares(report.categories).Of(Category::kProductive) : "–";
+}
+
+std::string_view ShowState(const Report& report) {
+  const bool started = report.state != RunState::kRunning || !report.attempts.empty();
+  return started ? RunStateName(report.state) : "not started";
 }
 
 }  // namespace headway::cli

@@ -19,6 +19,8 @@ class Shares {
 
   /// "37.50 %" of `categories[index]`.
   std::string Of(std::size_t index) const;
+  /// Of `categories[index]`, in hundredths of a percent.
+  std::int64_t Hundredths(std::size_t index) const { return hundredths_[index]; }
   /// Of all entries of a category, whatever their names; of kProductive: the goodput.
   std::string Of(Category category) const;
 
@@ -27,7 +29,24 @@ class Shares {
   std::vector<std::int64_t> hundredths_;  // [num_categories]
 };
 
+/// A line of a list of categories.
+struct CategoryLine {
+  std::string label;
+  Category category = Category::kOther;
+  std::size_t index = 0;  ///< of the account's entry; of a line for many: of the first of them
+  bool many = false;      ///< the line of all further names of a category
+  std::int64_t ns = 0;
+  std::string share;
+};
+
+/// The lines for `categories`, in their order (of a report: the largest first): of each category
+/// the first names, and one line for those beyond. A program may have named thousands.
+std::vector<CategoryLine> LinesOf(const std::vector<CategoryTime>& categories);
+
 /// "37.50 %", "–" when nothing is known.
+/// The state as people read it: "not started" for a run that has not recorded anything yet.
+std::string_view ShowState(const Report& report);
+
 std::string ShowGoodput(const Report& report);
 
 }  // namespace headway::cli

@@ -36,9 +36,9 @@ class TimelineCommand final : public Command {
     }
     const Report report = MakeReport(&*open, *query);
     *context.out << Paint(Tone::kStrong, PrintableLine(report.run), context.terminal) << "  "
-                 << Paint(ToneOf(report.state), RunStateName(report.state), context.terminal)
-                 << "  " << ShowDuration(report.elapsed_ns) << " elapsed"
-                 << (report.goodput ? ", goodput " + ShowGoodput(report) : "") << "\n\n";
+                 << Paint(ToneOf(report.state), ShowState(report), context.terminal) << "  "
+                 << ShowDuration(report.elapsed_ns) << " elapsed"
+                 << (report.elapsed_ns > 0 ? ", goodput " + ShowGoodput(report) : "") << "\n\n";
     const std::int64_t from = intervals.empty() ? 0 : intervals.front().begin;
     const std::int64_t to = intervals.empty() ? 0 : intervals.back().end;
     *context.out << RenderTimeline(intervals, from, to, context.terminal);

@@ -36,6 +36,35 @@ TEST(Timeline, ShowsWhatTookMostOfEachColumn) {
   EXPECT_NE(picture.find(" 50.00 %  200 ns\n"), std::string::npos) << picture;
 }
 
+TEST(Timeline, NamesHaveLettersOfTheirOwn) {
+  Terminal terminal;
+  terminal.width = 48;
+  std::vector<TimelineInterval> intervals;
+  for (const char* const name : {"EVAL", "EXPORT", "EVE"}) {
+    const auto i = static_cast<std::int64_t>(intervals.size());
+    intervals.push_back(Interval(i * 100, i * 100 + 100 - i, Category::kCustom, 0));
+    intervals.back().name = name;
+  }
+  const std::string picture = RenderTimeline(intervals, 0, 400, terminal);
+  EXPECT_EQ(Lane(picture, "#0"),
+            std::string(10, 'E') + std::string(10, 'X') + std::string(10, 'V'));
+  EXPECT_NE(picture.find("  X  custom EXPORT"), std::string::npos) << picture;
+}
+
+TEST(Timeline, OfManyNamesTheLargestAreShown) {
+  std::vector<TimelineInterval> intervals;
+  std::int64_t at = 0;
+  for (std::int64_t i = 0; i < 5000; ++i) {
+    intervals.push_back(Interval(at, at + i + 1, Category::kCustom, 0));
+    intervals.back().name = "N" + std::to_string(i);
+    at += i + 1;
+  }
+  const std::string picture = RenderTimeline(intervals, 0, at, Terminal());
+  EXPECT_NE(picture.find("custom N4999"), std::string::npos) << picture;
+  EXPECT_EQ(picture.find("custom N4987 "), std::string::npos) << picture;
+  EXPECT_NE(picture.find("  n  custom, 4,988 more names"), std::string::npos) << picture;
+}
+
 TEST(Timeline, OneNanosecondAndExtremeTimes) {
   EXPECT_NE(RenderTimeline({Interval(5, 6, Category::kOther, 0)}, 5, 6, Terminal()).find('-'),
             std::string::npos);

@@ -367,27 +367,6 @@ Status JournalReader::Refresh() {
   return OkStatus();
 }
 
-Status JournalReader::Seek(std::uint64_t seq) {
-  Impl& in = *impl_;
-  in.position = in.last_valid = std::min(seq, in.end);
-  in.gaps.clear();
-  in.filled.clear();
-  in.blocked = false;
-  // Names are defined anywhere before; only their definitions are looked for.
-  for (std::uint64_t index = 0; index < in.position; ++index) {
-    if (index < in.buffer_begin || index >= in.buffer_end) {
-      HEADWAY_RETURN_IF_ERROR(in.Fill(index));
-      if (index >= in.buffer_end) break;
-    }
-    const Slot& slot = in.buffer[index - in.buffer_begin];
-    if (static_cast<std::uint8_t>(slot.meta >> 32) == kNameType &&
-        IsFinished(slot, in.salt, index)) {
-      in.DefineName(index, Slot(slot));
-    }
-  }
-  return OkStatus();
-}
-
 Result<std::size_t> JournalReader::Next(std::span<Record> out) {
   Impl& in = *impl_;
   std::size_t count = 0;

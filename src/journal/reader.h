@@ -93,10 +93,6 @@ class JournalReader {
   /// open. Reading again fails with Unavailable when it has been replaced meanwhile.
   void Release();
 
-  /// Goes to the slot of `seq`, as the first one that Next looks at. Names defined before are read
-  /// too.
-  Status Seek(std::uint64_t seq);
-
   /// The payload of the record `seq` (kConfig, kStderrTail). NotFound: no such record or no
   /// payload; DataLoss: damaged, with its offset.
   Result<std::string> Payload(std::uint64_t seq);

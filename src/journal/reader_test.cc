@@ -299,25 +299,6 @@ TEST_F(HoleTest, ShippingReadersWaitUntilTheWriterIsDead) {
   EXPECT_EQ(reader->summary().tombstones, 1u);
 }
 
-TEST(ReaderTest, SeekGoesOnInTheMiddleWithNames) {
-  const ScratchDir dir;
-  auto writer = JournalWriter::Create(dir.path(), {});
-  ASSERT_TRUE(writer.ok());
-  const std::uint32_t name = (*writer)->Intern("loss");
-  std::int64_t seq = 0;
-  for (int i = 0; i < 10; ++i) {
-    seq = (*writer)->Append(NamedMetaHigh(static_cast<std::uint8_t>(RecordType::kMetric), name),
-                            MonoNs{i}, i, 0);
-  }
-  NameTable names;
-  Result<JournalReader> reader = JournalReader::Open((*writer)->path(), {.names = &names});
-  ASSERT_TRUE(reader->Seek(static_cast<std::uint64_t>(seq) - 1).ok());
-  std::vector<Record> out(10);
-  ASSERT_EQ(*reader->Next(out), 2u);
-  EXPECT_EQ(out[0].a, 8);
-  EXPECT_EQ(names.Text(out[0].name), "loss");
-}
-
 TEST(ReaderTest, DamagedPayloadsAreNamed) {
   const ScratchDir dir;
   auto writer = JournalWriter::Create(dir.path(), {});

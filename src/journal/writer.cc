@@ -165,6 +165,11 @@ struct JournalWriter::Impl {
   int ReserveTo(const std::string& path, std::uint64_t bytes);
   int ReadyTo(HotState* hot, const std::string& path, std::uint64_t bytes);
   void CountDrop(JournalWriter* writer, std::uint64_t count, MonoNs time) noexcept;
+  // For a record that comes after Finish: counted, but no longer told in the file.
+  static std::int64_t TooLate(JournalWriter* writer) noexcept {
+    writer->CountUnkept();
+    return kNotKept;
+  }
   void TellDrops(JournalWriter* writer) noexcept;
   std::int64_t WriteSlots(JournalWriter* writer, const Slot* slots, std::uint64_t count,
                           std::uint64_t index, MonoNs time) noexcept;
@@ -304,7 +309,7 @@ std::int64_t JournalWriter::Impl::AppendByWrite(JournalWriter* writer, std::uint
     return kNotKept;
   }
   const std::uint64_t index = writer->hot_->next.fetch_add(1, std::memory_order_relaxed);
-  if (index >= kClosed) return kNotKept;
+  if (index >= kClosed) return TooLate(writer);
   const Slot slot = MakeSlot(writer->hot_->salt, index, meta_high, time.ns, a, b);
   const std::int64_t seq = WriteSlots(writer, &slot, 1, index, time);
   if (seq != kNotKept && pending_drops.load(std::memory_order_relaxed) != 0 &&
@@ -500,14 +505,15 @@ std::uint64_t JournalWriter::next_seq() const noexcept {
 std::int64_t JournalWriter::AppendSlow(std::uint32_t meta_high, MonoNs time, std::int64_t a,
                                        std::int64_t b) noexcept {
   HotState* const hot = hot_;
-  if (!owned() || impl_->finished.load(std::memory_order_relaxed)) return kNotKept;
+  if (!owned()) return kNotKept;
+  if (impl_->finished.load(std::memory_order_relaxed)) return impl_->TooLate(this);
   if (!header_.mapped) return impl_->AppendByWrite(this, meta_high, time, a, b);
   // Others may use up new space before this thread claims its slot; a few tries, for calls are
   // bounded.
   for (int tries = 0; tries < 16; ++tries) {
     {
       const std::lock_guard lock(impl_->mutex);
-      if (impl_->finished.load(std::memory_order_relaxed)) return kNotKept;
+      if (impl_->finished.load(std::memory_order_relaxed)) return impl_->TooLate(this);
       if (hot->next.load(std::memory_order_relaxed) >= Impl::Limit(hot)) {
         if (!impl_->MayAsk(this)) break;
         if (impl_->ReadyTo(hot, path_, impl_->ready_bytes + 2 * kSliceBytes) != 0) {
@@ -532,7 +538,8 @@ std::int64_t JournalWriter::AppendSlow(std::uint32_t meta_high, MonoNs time, std
 std::int64_t JournalWriter::AppendEssential(std::uint32_t meta_high, MonoNs time, std::int64_t a,
                                             std::int64_t b) noexcept {
   HotState* const hot = hot_;
-  if (!owned() || impl_->finished.load(std::memory_order_relaxed)) return kNotKept;
+  if (!owned()) return kNotKept;
+  if (impl_->finished.load(std::memory_order_relaxed)) return impl_->TooLate(this);
   if (!header_.mapped) return impl_->AppendByWrite(this, meta_high, time, a, b);
   std::uint64_t index = hot->next.load(std::memory_order_relaxed);
   while (index < hot->hard_limit.load(std::memory_order_acquire)) {
@@ -628,10 +635,12 @@ std::int64_t JournalWriter::AppendPayload(RecordType type, std::uint32_t name, M
                                           std::string_view payload) noexcept {
   if (!owned()) return kNotKept;
   if (payload.size() > limits::kPayloadBytes) {
+    if (impl_->finished.load(std::memory_order_relaxed)) return impl_->TooLate(this);
     impl_->CountDrop(this, 1, time);
     return kNotKept;
   }
   const std::lock_guard lock(impl_->mutex);
+  if (impl_->finished.load(std::memory_order_relaxed)) return impl_->TooLate(this);
   return impl_->AppendChain(this, static_cast<std::uint8_t>(type), name, time, payload);
 }
 

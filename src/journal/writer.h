@@ -123,13 +123,19 @@ class JournalWriter {
   void Maintain() noexcept;
 
   /// Ends the journal: nothing is appended any more, reserved space is given back, the lock is
-  /// released. Idempotent; safe while other threads still append (their records are not kept).
+  /// released. Idempotent; safe while other threads still append (their records are not kept, and
+  /// counted).
   void Finish() noexcept;
 
   /// False in a forked child, where every call does nothing.
   bool owned() const noexcept { return hot_->owner != 0; }
   bool mapped() const noexcept { return header_.mapped; }
-  /// Records that were not kept for lack of space.
+  /// Counts a record that its writer could not mean; the file does not tell of it.
+  void CountUnkept() noexcept {
+    if (owned()) dropped_.fetch_add(1, std::memory_order_relaxed);
+  }
+  /// Records that were not kept: for lack of space, because they came after Finish, or by
+  /// CountUnkept.
   std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
   /// Index that the next record gets.
   std::uint64_t next_seq() const noexcept;

@@ -210,9 +210,12 @@ TEST_P(WriterTest, FinishClosesTheGate) {
   EXPECT_EQ(writer->AppendEssential(kStep, writer->Now(), 2, 0), kNotKept);
   EXPECT_EQ(writer->AppendPayload(RecordType::kConfig, 0, writer->Now(), "x"), kNotKept);
   writer->Maintain();
-  EXPECT_EQ(writer->dropped(), 0u);
+  EXPECT_EQ(writer->Intern("a name of none of them"), 0u);
+  EXPECT_EQ(writer->dropped(), 3u);
   EXPECT_EQ(ReadBytes(writer->path()).size(), SlotOffset(1));
-  EXPECT_EQ(Read(writer->path()).records.size(), 1u);
+  const ReadResult read = Read(writer->path());
+  EXPECT_EQ(read.records.size(), 1u);
+  EXPECT_EQ(read.summary.dropped, 0u) << "the file is closed";
 }
 
 TEST_P(WriterTest, StopsAtItsSizeLimit) {

@@ -53,7 +53,7 @@ struct Row {
   std::int64_t slow = 0;
   Extra extra_kind = Extra::kNone;
   bool is_step = false;
-  bool first = false;  // a first step of section 4
+  bool first = false;  // a first step: docs/accounting.md, section 6
   bool complete = false;
   std::span<const Slice> slices;
 

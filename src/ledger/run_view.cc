@@ -46,6 +46,19 @@ constexpr std::size_t kMedianSteps = 101;  // for input_bound
 constexpr std::size_t kDeviationRecent = 100;
 constexpr std::size_t kDeviationBefore = 1000;
 
+/// The part of a step's time that a piece of its row is. What no rule of its work time put there is
+/// a span that blocks.
+std::int64_t* PartOf(const Piece& piece, bool wasted, StepSummary* step) {
+  if (piece.retainable) return wasted ? &step->wasted_ns : &step->productive_ns;
+  if (piece.loading_taken) return &step->data_loading_ns;
+  if (piece.bucket == BucketOf(Category::kProgramStartup)) return &step->program_startup_ns;
+  if (piece.bucket == BucketOf(Category::kStepStall)) return &step->step_stall_ns;
+  if (piece.bucket == BucketOf(Category::kInfrastructureRecovery)) {
+    return &step->infrastructure_recovery_ns;
+  }
+  return &step->blocked_ns;
+}
+
 std::int64_t MagnitudeOf(std::int64_t value) { return value < 0 ? -value : value; }
 
 }  // namespace
@@ -586,23 +599,17 @@ std::vector<StepSummary> RunView::Steps(std::int64_t from, std::int64_t to) cons
     const AttemptView& view = attempts_[i];
     view.Visit(std::max(from, begin_), std::min(to, end_), [&](const Row& row, bool wasted) {
       if (!row.is_step) return;
-      const RowMeasures measures = Measure(row.slices);
+      const std::int64_t end = std::min(row.end(), view.end());  // cut as in the partition
       StepSummary step;
       step.attempt = static_cast<std::int64_t>(i);
       step.step = row.index;
       step.start = context_->net.WallBegin(row.begin);
-      step.end = context_->net.WallEnd(row.end());
-      step.work_ns = measures.work;
-      step.data_loading_ns = row.loading;
-      const std::int64_t progress = measures.work - row.loading - row.extra;
-      (wasted ? step.wasted_ns : step.productive_ns) = progress;
-      switch (row.extra_kind) {
-        case Row::Extra::kNone: break;
-        case Row::Extra::kStartup: step.program_startup_ns = row.extra; break;
-        case Row::Extra::kStall: step.step_stall_ns = row.extra; break;
-        case Row::Extra::kRecovery: step.infrastructure_recovery_ns = row.extra; break;
-      }
-      step.blocked_ns = row.Length() - measures.work;
+      step.end = context_->net.WallEnd(end);
+      ForEachPiece(row, [&](const Piece& piece) {
+        const std::int64_t ns = std::min(piece.end, end) - piece.begin;
+        if (ns > 0) *PartOf(piece, wasted, &step) += ns;
+      });
+      step.work_ns = end - row.begin - step.blocked_ns;
       step.first = row.first;
       step.complete = row.complete;
       step.retained = row.complete && !wasted;

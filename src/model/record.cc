@@ -21,16 +21,6 @@ constexpr std::array<std::string_view, kSpanKindCount> kSpanNames = {"",
 
 std::string_view SpanKindName(SpanKind kind) { return kSpanNames[static_cast<std::size_t>(kind)]; }
 
-bool ParseSpanKind(std::string_view name, SpanKind* kind) {
-  for (std::size_t i = 1; i < kSpanNames.size(); ++i) {
-    if (kSpanNames[i] == name) {
-      *kind = static_cast<SpanKind>(i);
-      return true;
-    }
-  }
-  return false;
-}
-
 std::string_view RecordTypeName(RecordType type) {
   switch (type) {
     case RecordType::kJobStart: return "job_start";

@@ -57,7 +57,6 @@ inline constexpr int kSpanKindCount = 11;
 
 /// `snake_case` name as in event files, e.g. "training_prep".
 std::string_view SpanKindName(SpanKind kind);
-bool ParseSpanKind(std::string_view name, SpanKind* kind);
 /// Event-file name of a record type that has one without a span kind ("job_start"), else "".
 std::string_view RecordTypeName(RecordType type);
 

@@ -14,6 +14,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "base/limits.h"
 #include "base/utf8.h"
@@ -152,14 +153,22 @@ Status Open(const headway_options* given, headway_recorder** recorder) {
       headway::recorder::DetectEnvironment(headway::recorder::ProcessEnvironment());
   if (env.disabled) return headway::OkStatus();
   const headway_options raw = Complete(given);
-  const auto text = [](const char* value) { return std::string(value == nullptr ? "" : value); };
   CoreOptions options;
-  options.project = text(raw.project);
-  options.run = text(raw.run);
-  options.dir = text(raw.dir);
-  options.resume = text(raw.resume);
-  options.job_id = text(raw.job_id);
-  options.attempt_key = text(raw.attempt_key);
+  const std::tuple<const char*, const char*, std::string*> texts[] = {
+      {"project", raw.project, &options.project},
+      {"run", raw.run, &options.run},
+      {"dir", raw.dir, &options.dir},
+      {"resume", raw.resume, &options.resume},
+      {"job_id", raw.job_id, &options.job_id},
+      {"attempt_key", raw.attempt_key, &options.attempt_key}};
+  for (const auto& [name, value, option] : texts) {
+    if (value == nullptr) continue;
+    if (*value == '\0') {
+      return {Code::kInvalidArgument, std::string(name) + " must not be empty; NULL stands for " +
+                                          "what the environment says"};
+    }
+    *option = value;
+  }
   options.rank = raw.rank;
   options.world_size = raw.world_size;
   options.local_rank = raw.local_rank;
@@ -318,9 +327,12 @@ void headway_capacity(headway_recorder* recorder, int64_t available, int64_t act
 
 void headway_exclude(headway_recorder* recorder, int64_t from_ns, int64_t to_ns,
                      headway_name_id reason) noexcept {
-  if (recorder != nullptr) {
-    FromHandle(recorder)->RecordNamed(RecordType::kExclude, reason, from_ns, to_ns);
+  if (recorder == nullptr) return;
+  if (to_ns != HEADWAY_NO_TIME && to_ns < from_ns) {
+    FromHandle(recorder)->writer().CountUnkept();
+    return;
   }
+  FromHandle(recorder)->RecordNamed(RecordType::kExclude, reason, from_ns, to_ns);
 }
 
 void headway_log(headway_recorder* recorder, headway_name_id metric, double value,

@@ -101,6 +101,10 @@ TEST_F(ApiTest, ErrorsComeAsCodeAndText) {
   EXPECT_EQ(std::strlen(error), sizeof error - 1);  // cut
   EXPECT_EQ(headway_open(&options, &recorder, nullptr, 0), 3);
   EXPECT_EQ(headway_open(&options, nullptr, error, sizeof error), 3);
+  options = HEADWAY_OPTIONS_INIT;
+  options.project = "";
+  EXPECT_EQ(headway_open(&options, &recorder, error, sizeof error), 3);
+  EXPECT_TRUE(std::string_view(error).starts_with("project must not be empty")) << error;
 }
 
 TEST_F(ApiTest, OptionsOfAnOlderReleaseAreCompleted) {
@@ -165,6 +169,9 @@ TEST_F(ApiTest, WrongArgumentsDoNothing) {
   headway_span_end(run.handle(), 0);
   headway_config(run.handle(), nullptr, nullptr, 5);
   EXPECT_EQ(headway_name(run.handle(), nullptr), 0u);
+  EXPECT_EQ(run.dropped(), 0u);
+  headway_exclude(run.handle(), 2, 1, 0);
+  EXPECT_EQ(run.dropped(), 1u);
   run.Finish();
   EXPECT_EQ(ReadRun().records.size(), 2u);
 }

@@ -133,6 +133,23 @@ def test_long_names_are_cut_and_told_once(headway: Headway, tmp_path: Path) -> N
     assert headway.json("import", path, "--run", "r")["names_cut"] == 4
 
 
+def test_times_that_differ_are_told(headway: Headway, tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    lines = [{"ts": at, "ts_ns": (at + off) * 10**9, "type": "heartbeat"}
+             for at, off in ((0, 0), (1, 60), (2, 60))]  # fmt: skip
+    path.write_text(events(*lines))
+    told = headway("import", path, "--run", "r").stderr
+    assert told == (
+        f'headway: warning: {path}:2 (byte {len(events(lines[0]))}): a time in seconds ("ts") and '
+        'the same in nanoseconds ("ts_ns") differ by more than 1 ms; the nanoseconds count, '
+        "and so in 1 more lines\n"
+    ), told
+    assert headway.json("import", path, "--run", "r")["times_differ"] == 2
+    assert headway.json("goodput", "r")["elapsed_ns"] == 62 * 10**9
+    strict = headway("import", path, "--run", "s", "--strict", code=3).stderr
+    assert f"{path}:2 (byte" in strict and "differ by more than 1 ms; mend or remove" in strict
+
+
 def test_absurd_times_are_told_as_they_are_taken(headway: Headway) -> None:
     line = {"ts_ns": -9_200_000_000_000_000_000, "type": "job_start"}
     assert "from 1823-" in headway("import", "-", "--run", "r", input=events(line)).stdout

@@ -536,6 +536,17 @@ def _rank_lead(story: Story) -> None:
             record["rank"] = rank
 
 
+# Lines that can't be read: no JSON, or no line of its type.
+BROKEN = (
+    "{", "not json", "[1, 2]", '{"ts": }', '{"type": "heartbeat"}', "{}",
+    '{"ts": 5, "type": "exit"}', '{"ts": 5, "type": "exit", "signal": 0}',
+    '{"ts": 5, "type": "rollback"}', '{"ts": 5, "type": "step_start"}',
+    '{"ts": 5, "type": "checkpoint_saved"}', '{"ts": 5, "type": "exclude", "to": 9}',
+    '{"ts": 5, "type": "exclude", "from": 9, "to": 5}',
+    '{"ts": "5", "ts_ns": 5, "type": "heartbeat"}',
+)  # fmt: skip
+
+
 def _seconds(ns: int) -> str:
     whole, part = divmod(abs(ns), SECOND)
     text = str(whole) if part == 0 else f"{whole}.{part:09d}".rstrip("0")
@@ -613,7 +624,7 @@ def _build(seed: int) -> tuple[list[str], set[str]]:
     if story.chance(0.06, "unknown_type"):
         lines.insert(rng.randrange(len(lines) + 1), '{"ts": 5, "type": "coffee_break"}')
     if story.chance(0.06, "broken_json"):
-        broken = rng.choice(("{", "not json", "[1, 2]", '{"ts": }', '{"type": "heartbeat"}', "{}"))
+        broken = rng.choice(BROKEN)
         lines.insert(rng.randrange(len(lines)) if lines else 0, broken)
     if story.chance(0.08, "lines_out_of_order"):
         if rng.random() < 0.5:

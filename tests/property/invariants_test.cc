@@ -233,6 +233,7 @@ class Generator {
       Record& record = Add(RecordType::kExit, writer);
       record.a = Between(-1, 1);
       record.b = Pick<std::int64_t>({0, 0, 9, 15});
+      if (record.a < 0 && record.b == 0) record.a = 1;  // an event file has no word for it
     } else if (dice < 93) {
       Record& record = Add(RecordType::kExclude, writer);
       record.a = Moved(now_, -40, 10);

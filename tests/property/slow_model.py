@@ -131,12 +131,13 @@ def _integer(value: Any) -> int:
 
 
 def _time_of(obj: dict[str, Any], seconds: str, nanoseconds: str) -> int | None:
-    """The time under either spelling; the integer one wins when both are there."""
-    if obj.get(nanoseconds) is not None:
-        return _integer(obj[nanoseconds])
+    """The time under either spelling; the integer one counts when both are there."""
+    time = None
     if obj.get(seconds) is not None:
-        return _integer(_seconds_to_ns(_number(obj[seconds])))
-    return None
+        time = _integer(_seconds_to_ns(_number(obj[seconds])))
+    if obj.get(nanoseconds) is not None:
+        time = _integer(obj[nanoseconds])
+    return time
 
 
 def _no_constant(_: str) -> Any:
@@ -177,10 +178,14 @@ def _event(number: int, text: str, obj: dict[str, Any]) -> Event:
         status=obj.get("status"), signal=obj.get("signal"),
         begin=_time_of(obj, "from", "from_ns"), end=_time_of(obj, "to", "to_ns"),
     )  # fmt: skip
-    if kind in ("step_start", "checkpoint_saved") and event.step is None:
+    if kind in ("step_start", "checkpoint_saved", "rollback") and event.step is None:
         raise BadLine("no step")
+    if kind == "exit" and event.status is None and event.signal in (None, 0):
+        raise BadLine("no status and no signal")
     if kind == "exclude" and event.begin is None:
         raise BadLine("no begin")
+    if kind == "exclude" and event.end is not None and event.end < event.begin:
+        raise BadLine("ends before it begins")
     return event
 
 
@@ -769,7 +774,7 @@ def _clean(event: Event | None) -> bool:
     status = event.status
     zero = isinstance(status, (int, Decimal)) and not isinstance(status, bool) and status == 0
     if event.kind == "exit":
-        return zero and event.signal is None
+        return zero and event.signal in (None, 0)
     return status is None or zero or status in CLEAN_STATUS
 
 

@@ -94,6 +94,14 @@ class SmallCases(unittest.TestCase):
             [e.time for e in slow_model.parse(text)], [1767225600 * S, 1767225600123456789]
         )
 
+    def test_a_line_without_what_its_type_needs_is_skipped(self) -> None:
+        script: Script = [(0, "job_start"), *steps((0, 0), (10, 1), (20, 2))]
+        for kind in ("exit", "rollback", "checkpoint_saved", "step_start", "exclude"):
+            script.append((25, kind))
+        script += [(30, "exit", {"status": 0, "signal": 0})]
+        got = self.check(script, {"productive": 30}, bad_line=5, weak_baseline=1)
+        self.assertEqual(got["state"], "completed")
+
     def test_retry_is_a_rollback(self) -> None:
         script = [
             (0, "job_start"),

@@ -135,11 +135,12 @@ def test_as_of(crashed: headway.Report) -> None:
         {"window": "x..y"},
         {"as_of": "teatime"},
         {"as_of": "12"},
+        {"project": ""},
     ],
 )
 def test_times_that_mean_nothing(crashed: headway.Report, asked: dict[str, Any]) -> None:
     with pytest.raises(headway.InvalidArgumentError) as caught:
-        headway.report("r", project="p", **asked)
+        headway.report("r", **{"project": "p", **asked})
     assert caught.value.code == "INVALID_ARGUMENT" and isinstance(caught.value, ValueError)
 
 

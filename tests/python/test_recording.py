@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import inspect
 import logging
 import math
 import sys
@@ -11,6 +12,7 @@ import threading
 import time
 import types
 from collections import OrderedDict
+from collections.abc import AsyncGenerator, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +156,113 @@ def test_decorators(run: headway.Run) -> None:
     assert headway.report(run).ns("productive") >= 2_000_000
     with pytest.raises(TypeError):
         run.span("eval")(3)  # type: ignore[type-var]
+
+
+def lengths_of(run: headway.Run, name: str) -> list[int]:
+    return [stretch.duration_ns for stretch in headway.timeline(run) if stretch.name == name]
+
+
+def test_a_generators_span_is_open_while_its_own_code_runs(run: headway.Run) -> None:
+    @run.span("outer")
+    @run.span("read")
+    def batches(count: int) -> Iterator[int]:
+        for i in range(count):
+            time.sleep(0.002)
+            yield i
+
+    assert inspect.isgeneratorfunction(batches) and batches.__name__ == "batches"
+    seen = []
+    for batch in batches(3):
+        seen.append(batch)
+        time.sleep(0.001)  # the loop's own time, and not the generator's
+    assert seen == [0, 1, 2]
+    assert len(lengths_of(run, "READ")) == 4  # three times to a yield, once to the end
+    assert sum(lengths_of(run, "READ")) >= 3 * 2_000_000
+    assert "span_unclosed" not in {note.code for note in headway.report(run).notes}
+
+
+def test_a_decorated_generator_can_be_spoken_to(run: headway.Run) -> None:
+    closed = []
+
+    @run.span("talk")
+    def talk() -> Generator[str, str, int]:
+        try:
+            heard = yield "ready"
+            try:
+                yield heard.upper()
+            except KeyError:
+                yield "caught"
+            return 7
+        finally:
+            closed.append(True)
+
+    talking = talk()
+    assert next(talking) == "ready"
+    assert talking.send("a") == "A"
+    assert talking.throw(KeyError()) == "caught"
+    with pytest.raises(StopIteration) as end:
+        next(talking)
+    assert end.value.value == 7 and closed == [True]
+
+    talking = talk()
+    next(talking)
+    talking.close()
+    assert closed == [True, True]
+    talking = talk()
+    next(talking)
+    with pytest.raises(ZeroDivisionError):
+        talking.throw(ZeroDivisionError())
+    assert closed == [True, True, True]
+    assert not {"span_unclosed", "span_unopened"} & {n.code for n in headway.report(run).notes}
+
+
+def test_an_async_generators_span_is_open_while_its_own_code_runs(run: headway.Run) -> None:
+    closed = []
+
+    @run.span("outer")
+    @run.span("stream")
+    async def stream(count: int) -> AsyncGenerator[int, int]:
+        try:
+            for i in range(count):
+                await asyncio.sleep(0.002)
+                try:
+                    i += (yield i) or 0
+                except KeyError:
+                    yield -1
+                if i > 100:
+                    return
+        finally:
+            closed.append(count)
+
+    assert inspect.isasyncgenfunction(stream)
+
+    async def use() -> None:
+        seen = []
+        async for item in stream(3):
+            seen.append(item)
+            time.sleep(0.001)
+        assert seen == [0, 1, 2]
+
+        asked = stream(4)
+        assert await asked.__anext__() == 0
+        assert await asked.athrow(KeyError()) == -1
+        assert await asked.__anext__() == 1
+        with pytest.raises(StopAsyncIteration):
+            await asked.asend(1000)
+
+        left = stream(5)
+        await left.__anext__()
+        await left.aclose()
+        failing = stream(6)
+        await failing.__anext__()
+        with pytest.raises(ZeroDivisionError):
+            await failing.athrow(ZeroDivisionError())
+
+    asyncio.run(use())
+    assert closed == [3, 4, 5, 6]
+    assert len(lengths_of(run, "STREAM")) >= 4
+    assert sum(lengths_of(run, "STREAM")) >= 3 * 2_000_000
+    assert not {"span_unclosed", "span_unopened"} & {n.code for n in headway.report(run).notes}
 
 
 @pytest.mark.parametrize(
@@ -302,6 +411,26 @@ def test_everything_is_silent_after_finish(run: headway.Run) -> None:
     assert not run.enabled
 
 
+def test_what_comes_after_finish_is_counted(run: headway.Run) -> None:
+    span = run.span("eval")
+    run.finish()
+    assert run.dropped == 0
+    for i in range(10):
+        run.step(i)
+    run.log({"a": 1, "b": 2})
+    run.config({"a": 1})
+    run.notice()
+    run.exclude(1, 2)
+    with span:
+        pass
+    run.finish()
+    assert run.dropped == 10 + 2 + 1 + 1 + 1 + 1
+    disabled = headway.Run(disabled=True)
+    disabled.step(1)
+    disabled.config({})
+    assert disabled.dropped == 0
+
+
 def exercise(run: headway.Run) -> None:
     """Calls everything once."""
     with run.step(7), run.data_loading(), run.async_data_loading(), run.span("eval"):
@@ -379,6 +508,8 @@ def test_a_step_that_is_none_names_itself(
         {"world_size": "8"},
         {"attempt": False},
         {"dir": 3},
+        {"heartbeat": "no"},
+        {"heartbeat": 0},
         {"unknown": 1},
     ],
 )
@@ -402,6 +533,10 @@ def test_wrong_types_at_set_up_raise(kwargs: dict[str, Any]) -> None:
         ({"run": "a\nb"}, "control characters"),
         ({"job_id": "\udc80"}, "valid Unicode"),
         ({"dir": "a\0b"}, "NUL"),
+        *(
+            ({name: ""}, f"{name} must not be empty")
+            for name in ("project", "run", "job_id", "attempt_key", "dir")
+        ),
     ],
 )
 def test_values_at_set_up_that_cannot_be_meant_raise(
@@ -410,6 +545,22 @@ def test_values_at_set_up_that_cannot_be_meant_raise(
     with pytest.raises(ValueError, match=message):
         headway.init(**kwargs)
     assert not folder.exists()
+
+
+def test_an_empty_variable_is_unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADWAY_PROJECT", "")
+    with headway.init(run="r", heartbeat=False) as run:
+        assert run.project == "default"
+    assert headway.report("r").project == "default"
+
+
+def test_a_reversed_exclusion_is_dropped_and_told(
+    run: headway.Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    run.exclude(2_000_000_000, 1_000_000_000)
+    run.exclude(2_000_000_000, 2_000_000_000)
+    assert run.dropped == 1
+    assert "exclude() that it could not understand (it ends before it begins)" in caplog.text
 
 
 def test_wrong_resume_raises() -> None:

@@ -16,6 +16,13 @@ constexpr std::array<std::string_view, 9> kSettings = {
 
 Status Bad(const std::string& message) { return {Code::kInvalidArgument, message}; }
 
+bool SpanKindOf(std::string_view name, SpanKind* kind) {
+  jsonl::EventType type;
+  if (!jsonl::ParseEventType(std::string(name) + "_start", &type)) return false;
+  *kind = type.span;
+  return type.span != SpanKind::kNone;
+}
+
 bool IsSetting(std::string_view word) { return word.find('=') != std::string_view::npos; }
 
 template <typename Settings>
@@ -192,7 +199,7 @@ Status RecordLines::ReadSpan(std::string_view text, const std::vector<std::strin
   const auto range = ParseRange(text);
   if (!range.ok()) return range.status();
   SpanKind kind = SpanKind::kNone;
-  if (!ParseSpanKind(words.front(), &kind)) return Bad("no kind of span: `" + words.front() + "`");
+  if (!SpanKindOf(words.front(), &kind)) return Bad("no kind of span: `" + words.front() + "`");
   if (range->second == kNoTime) return Bad("a span without an end is written `T begin KIND`");
   for (const bool begin : {true, false}) {
     Entry& entry = Put(begin ? range->first : range->second,
@@ -214,7 +221,7 @@ Status RecordLines::ReadPoint(std::int64_t time, const std::vector<std::string>&
   auto put = [&](RecordType type) -> Entry& { return Put(time, type, settings); };
   if (verb == "begin" || verb == "end") {
     SpanKind kind = SpanKind::kNone;
-    if (words.size() < 2 || !ParseSpanKind(words[1], &kind)) return Bad("no kind of span");
+    if (words.size() < 2 || !SpanKindOf(words[1], &kind)) return Bad("no kind of span");
     Entry& entry = put(verb == "begin" ? RecordType::kSpanBegin : RecordType::kSpanEnd);
     entry.record.span = kind;
     entry.record.a = kNoStep;

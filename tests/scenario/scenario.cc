@@ -4,7 +4,7 @@
 #include <cctype>
 #include <optional>
 
-#include "base/time_format.h"
+#include "formats/jsonl/decimal.h"
 #include "record_lines.h"
 
 namespace headway::scenario {
@@ -185,7 +185,15 @@ std::string Scenario::Name() const {
   return name;
 }
 
-Result<std::int64_t> ParseDecimal(std::string_view text) { return ParseSeconds(text); }
+Result<std::int64_t> ParseDecimal(std::string_view text) {
+  const std::size_t digits = text.starts_with('-') ? 1 : 0;
+  std::int64_t ns = 0;
+  const bool number = digits < text.size() &&
+                      text.find_first_not_of("0123456789.", digits) == std::string_view::npos &&
+                      jsonl::ParseSeconds(text, &ns) == jsonl::NumberError::kNone;
+  if (number) return ns;
+  return Status(Code::kInvalidArgument, "not a number of seconds: \"" + std::string(text) + "\"");
+}
 
 std::vector<std::string> SplitWords(std::string_view text) {
   std::vector<std::string> words;

@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
+#include <iterator>
+#include <map>
 #include <random>
 #include <span>
 
 #include "base/files.h"
+#include "base/json_writer.h"
 #include "check.h"
 #include "formats/jsonl/reader.h"
 #include "ledger/ledger.h"
@@ -19,6 +23,7 @@
 //   scenario_test --list                  the names of all scenarios
 //   scenario_test --print-events NAME     the scenario as an event file
 //   scenario_test --print-report NAME     the ledger's report on it, as JSON
+//   scenario_test --print-all             name, events and report of each, a JSON object a line
 //
 // HEADWAY_SCENARIOS names another folder; by default it is tests/scenario of the repository.
 
@@ -42,9 +47,9 @@ std::vector<Scenario> Load() {
   std::sort(names->begin(), names->end());
   for (const std::string& name : *names) {
     if (!name.ends_with(".txt")) continue;
-    const Result<std::string> text = ReadFile(folder + "/" + name);
-    if (!text.ok()) fail(text.status().message());
-    Result<std::vector<Scenario>> some = ParseScenarios(name.substr(0, name.size() - 4), *text);
+    std::ifstream file(folder + "/" + name);
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    Result<std::vector<Scenario>> some = ParseScenarios(name.substr(0, name.size() - 4), text);
     if (!some.ok()) fail(folder + "/" + some.status().message());
     for (Scenario& scenario : *some) {
       for (const Scenario& other : all) {
@@ -116,6 +121,38 @@ TEST_P(ScenarioTest, HoldsWhatIsWritten) {
   }
 }
 
+// What the steps are split into is what the partition has inside of steps.
+TEST_P(ScenarioTest, StepsAddUpToTheTimeline) {
+  ledger::Ledger ledger = InOrder(scenario());
+  for (const Look& look : scenario().looks) {
+    if (look.IsWindow()) continue;  // its steps are whole ones
+    const Answer answer = Ask(&ledger, look);
+    std::map<Category, std::int64_t> of_timeline;
+    std::int64_t inside = 0;
+    for (const TimelineInterval& interval : answer.timeline) {
+      if (!interval.step) continue;
+      of_timeline[interval.category] += interval.end - interval.begin;
+      inside += interval.end - interval.begin;
+    }
+    std::map<Category, std::int64_t> of_steps;
+    for (const StepSummary& step : answer.steps) {
+      of_steps[Category::kProductive] += step.productive_ns;
+      of_steps[Category::kWastedProgress] += step.wasted_ns;
+      of_steps[Category::kProgramStartup] += step.program_startup_ns;
+      of_steps[Category::kStepStall] += step.step_stall_ns;
+      of_steps[Category::kInfrastructureRecovery] += step.infrastructure_recovery_ns;
+      inside -= step.work_ns + step.blocked_ns;
+      EXPECT_EQ(step.work_ns, step.productive_ns + step.wasted_ns + step.data_loading_ns +
+                                  step.program_startup_ns + step.step_stall_ns +
+                                  step.infrastructure_recovery_ns);
+    }
+    for (const auto& [category, ns] : of_steps) {
+      EXPECT_EQ(ns, of_timeline[category]) << CategoryName(category) << "\n" << scenario().text;
+    }
+    EXPECT_EQ(inside, 0) << scenario().text;
+  }
+}
+
 TEST_P(ScenarioTest, OrderBatchesAndRepeatsChangeNothing) {
   const std::vector<std::string> wanted = TextsInOrder(scenario());
   for (std::uint32_t seed = 1; seed <= 4; ++seed) {
@@ -167,6 +204,18 @@ TEST_P(ScenarioTest, AnEventFileSaysTheSame) {
 INSTANTIATE_TEST_SUITE_P(All, ScenarioTest, testing::ValuesIn(All()),
                          [](const auto& test) { return test.param.Name(); });
 
+int PrintAll() {
+  for (const Scenario& scenario : All()) {
+    ledger::Ledger ledger = InOrder(scenario);
+    std::string out;
+    JsonWriter json(&out);
+    json.BeginObject().Field("name", scenario.Name()).Field("events", scenario.events);
+    json.Field("report", ToJson(ledger.MakeReport())).EndObject();
+    std::cout << out << "\n";
+  }
+  return 0;
+}
+
 int Print(std::string_view what, std::string_view name) {
   for (const Scenario& scenario : All()) {
     if (what == "--list") std::cout << scenario.Name() << "\n";
@@ -193,6 +242,7 @@ int Print(std::string_view what, std::string_view name) {
 
 int main(int argc, char** argv) {
   const std::string_view what = argc > 1 ? argv[1] : "";
+  if (what == "--print-all") return headway::scenario::PrintAll();
   if (what == "--list" || what == "--print-events" || what == "--print-report") {
     return headway::scenario::Print(what, argc > 2 ? argv[2] : "");
   }

@@ -1,5 +1,6 @@
 #include "formats/jsonl/event_line.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <initializer_list>
@@ -20,6 +21,7 @@ constexpr std::int64_t kThreadMost = std::numeric_limits<std::uint16_t>::max();
 constexpr std::int64_t kSlicesMost = 0xfffffffe;  // 0xffffffff stands for unknown
 constexpr std::int64_t kSlicesUnknown = 0xffffffff;
 constexpr std::size_t kQuotedBytesLimit = 64;
+constexpr std::uint64_t kRoundingNs = 1'000'000;  // seconds are often written with three decimals
 
 /// What a producer wrote, in a sentence: cut short and without control characters.
 std::string Quoted(std::string_view text) {
@@ -110,7 +112,19 @@ class LineReader {
 
   /// Nanoseconds from `exact` if it is there, else from `seconds`, else `absent`.
   std::int64_t Time(Field exact, Field seconds, std::int64_t absent) {
-    if (line_.Has(exact)) return AnyInteger(exact, absent);
+    const std::int64_t rounded = Seconds(seconds, absent);
+    if (!line_.Has(exact)) return rounded;
+    const std::int64_t time = AnyInteger(exact, absent);
+    const auto [less, more] = std::minmax(time, rounded);
+    const std::uint64_t apart = static_cast<std::uint64_t>(more) - static_cast<std::uint64_t>(less);
+    if (line_.Has(seconds) && apart > kRoundingNs) {
+      out_.differs = true;
+      out_.differing = seconds;
+    }
+    return time;
+  }
+
+  std::int64_t Seconds(Field seconds, std::int64_t absent) {
     if (!line_.Has(seconds)) return absent;
     const Value& value = line_[seconds];
     if (value.kind != ValueKind::kNumber) {
@@ -285,6 +299,7 @@ class LineReader {
       if (record.b == 0) record.b = -record.a;
       record.a = -1;
     }
+    if (record.a < 0 && record.b == 0) Fail("an exit line needs a \"status\" or a \"signal\"");
   }
 
   void ReadCapacity() {

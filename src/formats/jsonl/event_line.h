@@ -16,6 +16,8 @@ struct EventLine {
   Record record;          // writer, seq and name are not set
   std::string_view name;  // of the record; lives as long as the parsed line
   bool name_cut = false;  // it was longer than is kept
+  bool differs = false;   // a time stands in seconds and in nanoseconds, and they are not the same
+  Field differing = Field::kTs;  // which, in seconds
   std::int64_t seq = kNoSeq;
   std::int64_t mono_ns = kNoTime;
   std::int64_t attempt = -1;

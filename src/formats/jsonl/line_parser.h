@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-/// One line of an event file taken apart: the fields section 5 of the format knows, as raw text.
+/// One line of an event file taken apart: the fields of docs/formats/jsonl.md, as raw text.
 ///
 /// The only place that names the JSON library. Every line is checked against JSON's whole grammar,
 /// whether its fields are known or not.

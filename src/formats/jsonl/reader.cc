@@ -131,8 +131,7 @@ class FileReader {
     import->problems = std::move(problems_);
     import->problems_total = problems_total_;
     import->names_cut = names_cut_;
-    import->first_cut_line = first_cut_line_;
-    import->first_cut_offset = first_cut_offset_;
+    import->times_differ = times_differ_;
   }
 
  private:
@@ -192,9 +191,14 @@ class FileReader {
     const std::int64_t time_ns = event.record.time_ns;
     const bool fresh = parsed_.Has(Field::kInsertId) ? TakeIdentified(insert_id, time_ns, line)
                                                      : TakeUnidentified(time_ns, line);
-    if (event.name_cut && names_cut_++ == 0) {
-      first_cut_line_ = line_number_;
-      first_cut_offset_ = line_offset_;
+    if (event.name_cut) Warn(&names_cut_);
+    if (event.differs) {
+      Warn(&times_differ_);
+      const std::string seconds(FieldName(event.differing));
+      if (options_.strict) {
+        return Refused("the fields \"" + seconds + "\" and \"" + seconds +
+                       "_ns\" differ by more than 1 ms");
+      }
     }
     if (fresh) {
       sources_.push_back({offset, static_cast<std::uint32_t>(line.size())});
@@ -309,12 +313,19 @@ class FileReader {
     stream->liveness = event.liveness;
   }
 
+  void Warn(Warned* warned) const {
+    if (warned->lines++ > 0) return;
+    warned->line = line_number_;
+    warned->offset = line_offset_;
+  }
+
+  Status Refused(const std::string& sentence) const {
+    return {Code::kDataLoss, options_.source + ":" + std::to_string(line_number_) + ": " +
+                                 sentence + " (byte offset " + std::to_string(line_offset_) + ")"};
+  }
+
   Status Skip(ProblemKind kind, std::string sentence) {
-    if (options_.strict) {
-      return Status(Code::kDataLoss, options_.source + ":" + std::to_string(line_number_) + ": " +
-                                         sentence + " (byte offset " +
-                                         std::to_string(line_offset_) + ")");
-    }
+    if (options_.strict) return Refused(sentence);
     ++problems_total_;
     if (problems_.size() < options_.problems_limit) {
       problems_.push_back({kind, line_number_, line_offset_, std::move(sentence)});
@@ -418,9 +429,8 @@ class FileReader {
   NameId last_name_id_ = 0;
   std::vector<Problem> problems_;
   std::uint64_t problems_total_ = 0;
-  std::uint64_t names_cut_ = 0;
-  std::uint64_t first_cut_line_ = 0;
-  std::uint64_t first_cut_offset_ = 0;
+  Warned names_cut_;
+  Warned times_differ_;
   std::uint64_t line_number_ = 0;
   std::uint64_t line_offset_ = 0;
 };

@@ -15,12 +15,13 @@
 /// of the records, never of what is skipped, and a line above 16 MiB is skipped rather than parsed.
 ///
 /// **Lines.** `\n` or `\r\n` ends a line; a byte order mark and blank lines are passed over. `ts`
-/// (seconds, read exactly, below 1 ns rounded to nearest, ties away from zero) or `ts_ns` (wins
-/// when both stand), and `type` are required. `null` is the same as absent; a known field of the
-/// wrong kind, one that stands twice, or one out of range makes the line a problem; unknown fields
-/// are ignored. Integers may be written as `5.0` or `5e3`. `step_start`, `checkpoint_saved` and
-/// `rollback` need `step`; `exclude` needs `from` or `from_ns`, and must not end before it begins.
-/// A `name` above `limits::kNameBytes` is cut at a character boundary.
+/// (seconds, read exactly, below 1 ns rounded to nearest, ties away from zero) or `ts_ns` (counts
+/// when both stand, see Import::times_differ), and `type` are required. `null` is the same as
+/// absent; a known field of the wrong kind, one that stands twice, or one out of range makes the
+/// line a problem; unknown fields are ignored. Integers may be written as `5.0` or `5e3`.
+/// `step_start`, `checkpoint_saved` and `rollback` need `step`; `exit` needs `status` or `signal`
+/// (0 is none); `exclude` needs `from` or `from_ns`, and must not end before it begins. A `name`
+/// above `limits::kNameBytes` is cut at a character boundary.
 ///
 /// **Types** beyond those every producer is expected to know (job, step and span types, `capacity`,
 /// `checkpoint_saved`, `heartbeat`, `exit`, `exclude`, `rollback`, `query`), so that a run written
@@ -87,12 +88,19 @@ struct Problem {
 struct Options {
   /// Named in errors.
   std::string source = "events.jsonl";
-  /// The first problem becomes a DataLoss error instead.
+  /// The first problem, or line whose times differ, becomes a DataLoss error instead.
   bool strict = false;
   /// Problems beyond this many are counted but not listed.
   std::size_t problems_limit = 1000;
   /// Make several runs of a file whose run name was used again; see Import.
   bool split_runs = true;
+};
+
+/// Lines that were taken, though not as they stand.
+struct Warned {
+  std::uint64_t lines = 0;
+  std::uint64_t line = 0;  ///< the first of them
+  std::uint64_t offset = 0;
 };
 
 /// What a file holds.
@@ -110,10 +118,11 @@ struct Import {
   std::vector<RunRecords> runs;
   std::vector<Problem> problems;  ///< in line order, at most Options::problems_limit
   std::uint64_t problems_total = 0;
-  /// Lines whose `name` was cut to `limits::kNameBytes`, as a recorder cuts it; and the first.
-  std::uint64_t names_cut = 0;
-  std::uint64_t first_cut_line = 0;
-  std::uint64_t first_cut_offset = 0;
+  /// Lines whose `name` was cut to `limits::kNameBytes`, as a recorder cuts it.
+  Warned names_cut;
+  /// Lines in which a time stands in seconds and in nanoseconds and the two differ by more than
+  /// 1 ms. The nanoseconds count.
+  Warned times_differ;
 };
 
 /// Reads `text`, the whole of a file. Fails with DataLoss under `strict` (the message names file,

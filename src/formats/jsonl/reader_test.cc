@@ -77,7 +77,6 @@ TEST(ReadEventsTest, ReadsEveryType) {
       {R"({"ts":1,"type":"exit","signal":9})", "exit a=-1 b=9"},
       {R"({"ts":1,"type":"exit","signal":"SIGKILL","status":137})", "exit a=137 b=9"},
       {R"({"ts":1,"type":"exit","status":-11})", "exit a=-1 b=11"},
-      {R"({"ts":1,"type":"exit"})", "exit a=-1"},
       {R"({"ts":1,"type":"notice"})", "notice"},
       {R"({"ts":1,"type":"notice","signal":"TERM"})", "notice a=15"},
       {R"({"ts":1,"type":"exclude","from":10.5,"to":20,"name":"stopped"})",
@@ -122,6 +121,32 @@ TEST(ReadEventsTest, PrefersExactTime) {
   EXPECT_EQ(Only(R"({"ts":null,"ts_ns":-7,"type":"query"})").time_ns, -7);
 }
 
+// One of the two is wrong, and nobody knows which: a report from it must not look as any other.
+TEST(ReadEventsTest, CountsLinesWhoseTimesDiffer) {
+  const std::string same = "{\"ts\":1.234,\"ts_ns\":1234567890,\"type\":\"heartbeat\"}\n";
+  const std::string other = "{\"ts\":1.2,\"ts_ns\":1234567890,\"type\":\"heartbeat\"}\n";
+  const std::string mono = R"({"ts":2,"mono":1,"mono_ns":5,"type":"heartbeat"})"
+                           "\n";
+  const std::string exclude = R"({"ts":2,"type":"exclude","from_ns":0,"to":3,"to_ns":4000000000})"
+                              "\n";
+  const std::string far = R"({"ts":-9e9,"ts_ns":9000000000000000000,"type":"heartbeat"})"
+                          "\n";
+  const Import import = Read(same + other + mono + exclude + far);
+  EXPECT_EQ(import.problems_total, 0U);
+  EXPECT_EQ(import.times_differ.lines, 4U);
+  EXPECT_EQ(import.times_differ.line, 2U);
+  EXPECT_EQ(import.times_differ.offset, same.size());
+  EXPECT_EQ(import.runs.front().records.size(), 5U);
+
+  const Options strict{.source = "e", .strict = true};
+  EXPECT_TRUE(ReadEvents(same, strict).ok());
+  EXPECT_EQ(ReadEvents(mono, strict).status().message(),
+            "e:1: the fields \"mono\" and \"mono_ns\" differ by more than 1 ms (byte offset 0)");
+  for (const std::string& line : {other, mono, exclude, far}) {
+    EXPECT_EQ(ReadEvents(same + line, strict).status().code(), Code::kDataLoss) << line;
+  }
+}
+
 TEST(ReadEventsTest, NamesWhatIsWrongWithALine) {
   struct Case {
     std::string line;
@@ -155,6 +180,7 @@ TEST(ReadEventsTest, NamesWhatIsWrongWithALine) {
       {R"({"ts":1,"type":5})", "\"type\" must be a string, found a number"},
       {R"({"type":"query"})", "neither \"ts\" nor \"ts_ns\""},
       {R"({"ts":"1","type":"query"})", "\"ts\" must be a number, found a string"},
+      {R"({"ts":"1","ts_ns":1,"type":"query"})", "\"ts\" must be a number, found a string"},
       {R"({"ts":1e300,"type":"query"})", "\"ts\" is out of range: 1e300"},
       {R"({"ts_ns":1.5,"type":"query"})", "\"ts_ns\" must be an integer, found 1.5"},
       {R"({"ts_ns":-9223372036854775808,"type":"query"})", "\"ts_ns\" is out of range"},
@@ -173,6 +199,8 @@ TEST(ReadEventsTest, NamesWhatIsWrongWithALine) {
       {R"({"ts":1,"type":"query","insert_id":true})", "\"insert_id\""},
       {R"({"ts":1,"type":"query","mono":"x"})", "\"mono\" must be a number"},
       {R"({"ts":1,"type":"exclude","to":2})", "needs \"from\""},
+      {R"({"ts":1,"type":"exit"})", "needs a \"status\" or a \"signal\""},
+      {R"({"ts":1,"type":"exit","status":null,"signal":0})", "needs a \"status\""},
       {R"({"ts":1,"type":"exit","signal":"SIGFOO"})", "names no signal: \"SIGFOO\""},
       {R"({"ts":1,"type":"exit","status":"0"})", "\"status\" must be an integer"},
       {R"({"ts":1,"type":"capacity","total":-1})", "\"total\" is out of range"},
@@ -206,13 +234,14 @@ TEST(ReadEventsTest, CutsLongNamesAndCountsThem) {
   const std::string end = R"({"ts":2,"type":"custom_end","name":")" + name + "\"}\n";
   const Import import = Read("\n" + begin + end);
   EXPECT_EQ(import.problems_total, 0U);
-  EXPECT_EQ(import.names_cut, 2U);
-  EXPECT_EQ(import.first_cut_line, 2U);
-  EXPECT_EQ(import.first_cut_offset, 1U);
+  EXPECT_EQ(import.names_cut.lines, 2U);
+  EXPECT_EQ(import.names_cut.line, 2U);
+  EXPECT_EQ(import.names_cut.offset, 1U);
   EXPECT_EQ(Describe(import.runs.front()),
             (Strings{"/rank0 0 custom_start " + kept + " @1000000000",
                      "/rank0 1 custom_end " + kept + " @2000000000"}));
-  EXPECT_EQ(Read(R"({"ts":1,"type":"custom_start","name":")" + kept + "y\"}\n").names_cut, 0U);
+  EXPECT_EQ(Read(R"({"ts":1,"type":"custom_start","name":")" + kept + "y\"}\n").names_cut.lines,
+            0U);
 }
 
 TEST(ReadEventsTest, IgnoresWhatItDoesNotKnow) {
@@ -419,7 +448,7 @@ TEST(ReadEventsTest, TellsWritersApart) {
       "{\"ts\":1,\"type\":\"heartbeat\",\"rank\":2}\n"
       "{\"ts\":1,\"type\":\"heartbeat\"}\n"
       "{\"ts\":1,\"type\":\"heartbeat\",\"rank\":-1}\n"
-      "{\"ts\":1,\"type\":\"exit\",\"writer\":\"supervisor\"}\n";
+      "{\"ts\":1,\"type\":\"exit\",\"status\":1,\"writer\":\"supervisor\"}\n";
   EXPECT_EQ(Writers(lines), (Strings{"/rank0 name=rank0 rank=0 key= index=-1" + nothing,
                                      "/rank2 name=rank2 rank=2 key= index=-1" + nothing,
                                      "/supervisor name=supervisor rank=-1 key= index=-1" + nothing,

@@ -188,6 +188,8 @@ class LineWriter {
       case RecordType::kExit:
         if (record.a >= 0) Number("status", record.a);
         if (record.b != 0) Number("signal", record.b);
+        // A failure of which neither is known, which readers refuse: said as any failure.
+        if (record.a < 0 && record.b == 0) Number("status", 1);
         return;
       case RecordType::kNotice:
         if (record.a != 0) Number("signal", record.a);

@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "formats/jsonl/reader.h"
+#include "formats/jsonl/schema.h"
 #include "formats/jsonl/test_runs.h"
 #include "ledger/ledger.h"
 
@@ -270,9 +273,16 @@ TEST(WriteEventsTest, WritesAbsurdValuesAsWellAsTheFileCan) {
   reversed.a = 50;
   reversed.b = 10;
   run.records.push_back(reversed);
+  Record exit = metric;  // an end of which nobody knows how: not a clean one
+  exit.type = RecordType::kExit;
+  exit.seq = 3;
+  exit.a = -1;
+  exit.b = 0;
+  run.records.push_back(exit);
   const RunRecords read = ReadOne(WriteToString(run));
-  ASSERT_EQ(read.records.size(), 3U);
+  ASSERT_EQ(read.records.size(), 4U);
   EXPECT_EQ(read.records[2].b, 50);
+  EXPECT_EQ(read.records[3].a, 1);
 }
 
 TEST(WriteEventsTest, HandsOnWholeLinesAndTheSinksError) {
@@ -290,6 +300,25 @@ TEST(WriteEventsTest, HandsOnWholeLinesAndTheSinksError) {
   const Status failed =
       WriteEvents(run, [](std::string_view) { return Status(Code::kUnavailable, "disk is full"); });
   EXPECT_EQ(failed.code(), Code::kUnavailable);
+}
+
+TEST(WriteEventsTest, EveryTypeOfLineIsDocumented) {
+  std::ifstream file("docs/formats/jsonl.md");
+  const std::string page(std::istreambuf_iterator<char>(file), {});
+  const auto told = [&page](std::string_view word) {
+    return page.find("`" + std::string(word) + "`") != std::string::npos;
+  };
+  for (int i = 0; i <= static_cast<int>(RecordType::kDropped); ++i) {
+    Record record;
+    record.type = static_cast<RecordType>(i);
+    const std::string_view name = EventTypeName(record);
+    EXPECT_TRUE(name.empty() || told(name)) << name;
+  }
+  for (int i = 1; i < kSpanKindCount; ++i) {
+    const std::string kind(SpanKindName(static_cast<SpanKind>(i)));
+    EXPECT_TRUE(told(kind) || told(kind + "_start")) << kind;
+  }
+  EXPECT_TRUE(told(kWriterLine) && told(kOneRunLine));
 }
 
 TEST(WriteEventsTest, WritesPlainLines) {
