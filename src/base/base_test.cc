@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <string>
@@ -196,6 +197,25 @@ TEST_F(FilesTest, ReadingSaysWhatIsWrong) {
   ASSERT_EQ(::mkfifo(Path("fifo").c_str(), 0600), 0);
   EXPECT_EQ(ReadFile(Path("fifo")).status().code(), Code::kInvalidArgument);
   EXPECT_GT(ReadFile("/proc/self/stat")->size(), 10u);
+}
+
+TEST_F(FilesTest, NoFileGetsTheNumberOfAStandardStream) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    for (int fd = 0; fd < 3; ++fd) ::close(fd);
+    const UniqueFd first = OpenFile(Path("a"), O_RDWR | O_CREAT, 0600);
+    ::open("/dev/null", O_RDWR);  // the program's own: it gets 0
+    const UniqueFd second = OpenFile(Path("a"), O_RDONLY);
+    const Result<UniqueFd> directory = MakeAndOpenDirectory(dir_, {"b"});
+    const bool high = first.get() > 2 && second.get() > 2 && directory.ok() && directory->get() > 2;
+    const bool free = ::fcntl(1, F_GETFD) < 0 && ::fcntl(2, F_GETFD) < 0;
+    const bool told = !OpenFile(Path("c"), O_RDONLY).ok() && errno == ENOENT;
+    const bool kept = (::fcntl(second.get(), F_GETFD) & FD_CLOEXEC) != 0;
+    ::_exit(high && free && told && kept ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(FilesTest, MakesDirectoriesPrivately) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -46,6 +47,22 @@ std::string ErrorText(int error) {
   char buffer[128];
   return ::strerror_r(error, buffer, sizeof buffer);  // GNU form: returns the text
 }
+
+// Holds what numbers of standard streams are free, so that a file that is opened gets a higher one.
+// Reading and writing there goes on to fail (EBADF).
+class StreamNumbers {
+ public:
+  StreamNumbers() {
+    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
+      if (::fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
+      // The lowest free number is this one, for those below are taken.
+      held_[static_cast<std::size_t>(stream)] = UniqueFd(::open("/", O_PATH | O_CLOEXEC));
+    }
+  }
+
+ private:
+  std::array<UniqueFd, STDERR_FILENO + 1> held_;
+};
 
 Status WriteAll(int fd, std::string_view data, std::string_view path) {
   while (!data.empty()) {
@@ -90,9 +107,29 @@ Status ErrnoStatus(int error, std::string_view what, std::string_view path) {
           "cannot " + std::string(what) + " " + std::string(path) + ": " + ErrorText(error)};
 }
 
+UniqueFd OpenFile(const std::string& path, int flags, mode_t mode) {
+  return OpenFileAt(AT_FDCWD, path, flags, mode);
+}
+
+UniqueFd OpenFileAt(int directory, const std::string& path, int flags, mode_t mode) {
+  UniqueFd fd;
+  int error = 0;
+  {
+    const StreamNumbers held;
+    fd = UniqueFd(::openat(directory, path.c_str(), flags | O_CLOEXEC, mode));
+    error = errno;
+    if (fd.ok() && fd.get() <= STDERR_FILENO) {  // another thread has closed a stream meanwhile
+      fd = UniqueFd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+      error = errno;
+    }
+  }
+  errno = error;
+  return fd;
+}
+
 Result<UniqueFd> OpenForReading(const std::string& path) {
   // O_NONBLOCK: opening a FIFO that someone put there must not hang.
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  UniqueFd fd = OpenFile(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   if (!fd.ok()) {
     if (errno == ELOOP) {
       return Status(Code::kPermissionDenied,
@@ -154,8 +191,7 @@ Result<std::string> ReadFile(const std::string& path, std::size_t limit) {
 Status WriteFileAtomic(const std::string& path, std::string_view data, bool durable) {
   const std::string temporary =
       path + "." + uid_internal::ToHex(uid_internal::Random()).substr(0, 16) + ".tmp";
-  UniqueFd fd(
-      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  UniqueFd fd = OpenFile(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (!fd.ok()) return ErrnoStatus(errno, "create", temporary);
   Status status = WriteAll(fd.get(), data, temporary);
   if (status.ok() && durable && ::fsync(fd.get()) != 0) {
@@ -173,7 +209,7 @@ Status WriteFileAtomic(const std::string& path, std::string_view data, bool dura
     const std::string directory = slash == std::string::npos ? "."
                                   : slash == 0               ? "/"
                                                              : path.substr(0, slash);
-    UniqueFd parent(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    UniqueFd parent = OpenFile(directory, O_RDONLY | O_DIRECTORY);
     if (!parent.ok() || ::fsync(parent.get()) != 0) return ErrnoStatus(errno, "flush", directory);
   }
   return OkStatus();
@@ -200,7 +236,7 @@ Status MakeDirectories(const std::string& path) {
 Result<UniqueFd> MakeAndOpenDirectory(const std::string& base,
                                       const std::vector<std::string>& components) {
   HEADWAY_RETURN_IF_ERROR(MakeDirectories(base));
-  UniqueFd directory(::open(base.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  UniqueFd directory = OpenFile(base, O_RDONLY | O_DIRECTORY);
   if (!directory.ok()) return ErrnoStatus(errno, "open directory", base);
   std::string path = base;
   for (const std::string& component : components) {
@@ -211,8 +247,7 @@ Result<UniqueFd> MakeAndOpenDirectory(const std::string& base,
     if (::mkdirat(directory.get(), component.c_str(), 0700) != 0 && errno != EEXIST) {
       return ErrnoStatus(errno, "make directory", path);
     }
-    UniqueFd next(::openat(directory.get(), component.c_str(),
-                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    UniqueFd next = OpenFileAt(directory.get(), component, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (!next.ok()) return ErrnoStatus(errno, "open directory", path);
     directory = std::move(next);
   }
@@ -223,7 +258,7 @@ Status MakePrivateDirectory(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     return ErrnoStatus(errno, "make directory", path);
   }
-  UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  UniqueFd directory = OpenFile(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!directory.ok()) return ErrnoStatus(errno, "open directory", path);
   struct stat info;
   if (::fstat(directory.get(), &info) != 0) return ErrnoStatus(errno, "examine", path);
@@ -239,8 +274,10 @@ Result<std::vector<std::string>> ListDirectory(const std::string& path) {
   struct Closer {
     void operator()(DIR* d) const { ::closedir(d); }
   };
-  const std::unique_ptr<DIR, Closer> directory(::opendir(path.c_str()));
+  UniqueFd fd = OpenFile(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+  const std::unique_ptr<DIR, Closer> directory(fd.ok() ? ::fdopendir(fd.get()) : nullptr);
   if (directory == nullptr) return ErrnoStatus(errno, "list", path);
+  fd.Release();  // closed with the directory
   std::vector<std::string> names;
   while (true) {
     errno = 0;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -38,6 +40,12 @@ class UniqueFd {
 
 /// The Status for errno value `error`: "cannot WHAT PATH: REASON", with the fitting code.
 Status ErrnoStatus(int error, std::string_view what, std::string_view path);
+
+/// open(2) and openat(2), close-on-exec; the one way to open a file. Its number is above those of
+/// the standard streams, also in a program that has closed them, and none of theirs is used for a
+/// moment: what that program prints must not land in a file of ours. Not ok(): errno says why.
+UniqueFd OpenFile(const std::string& path, int flags, mode_t mode = 0);
+UniqueFd OpenFileAt(int directory, const std::string& path, int flags, mode_t mode = 0);
 
 /// Opens a regular file for reading. A symbolic link as its last component is refused (it names the
 /// reason), as is anything that is no regular file.

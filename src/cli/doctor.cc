@@ -90,7 +90,7 @@ Check CheckFileSystem(const std::string& dir) {
 std::vector<Check> CheckWriting(const std::string& dir) {
   const std::string path =
       JoinPath(dir, ".doctor-" + uid_internal::ToHex(uid_internal::Random()).substr(0, 16));
-  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const UniqueFd fd = OpenFile(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (!fd.ok()) {
     return {{"writable", Verdict::kProblem,
              "cannot create files in " + dir + ": " + ErrorText(errno),
@@ -108,7 +108,7 @@ std::vector<Check> CheckWriting(const std::string& dir) {
                           "): each record is a write call (1 µs)",
                       ""});
   }
-  const UniqueFd second(::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  const UniqueFd second = OpenFile(path, O_RDONLY | O_NOFOLLOW);
   if (second.ok() && journal::LockJournal(second.get())) {
     checks.push_back(Good("locks", "a journal's lock tells that its process lives"));
   } else {

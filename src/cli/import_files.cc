@@ -59,10 +59,8 @@ bool OwnerIsGone(int lock, const std::string& boot) {
 bool SweepOne(int incoming, const std::string& path, const std::string& name, WallNs now,
               const std::string& boot) {
   const std::string lock_name = name + std::string(kLockSuffix);
-  const UniqueFd lock(
-      ::openat(incoming, lock_name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-  const UniqueFd directory(
-      ::openat(incoming, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const UniqueFd lock = OpenFileAt(incoming, lock_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK);
+  const UniqueFd directory = OpenFileAt(incoming, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!directory.ok() && errno != ENOENT) return false;
   std::vector<std::string> names;
   if (directory.ok()) {
@@ -105,8 +103,8 @@ Result<std::string> ReadBytes(int fd, std::size_t size, const std::string& name)
 Result<Input> OpenInput(const std::string& path) {
   Input input;
   input.name = path == "-" ? "standard input" : path;
-  input.fd = UniqueFd(path == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-                                  : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  input.fd = path == "-" ? UniqueFd(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3))
+                         : OpenFile(path, O_RDONLY | O_NOCTTY);
   if (!input.fd.ok()) return ErrnoStatus(errno, "open", input.name);
   struct stat info;
   if (::fstat(input.fd.get(), &info) != 0) return ErrnoStatus(errno, "examine", input.name);
@@ -146,8 +144,8 @@ Result<Staging> Staging::Make(const std::string& dir) {
   // The lock first: whoever sees the directory can see whose it is. One that says nothing (the file
   // system has no locks, or this is where we are killed) counts by its age.
   const std::string lock_name = name + std::string(kLockSuffix);
-  UniqueFd lock(::openat(incoming->get(), lock_name.c_str(),
-                         O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  UniqueFd lock =
+      OpenFileAt(incoming->get(), lock_name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (!lock.ok()) return ErrnoStatus(errno, "create", JoinPath(parent, lock_name));
   Staging staging(parent, JoinPath(parent, name), std::move(lock));
   const std::string boot = BootText();
@@ -180,7 +178,7 @@ Staging::~Staging() {
 
 std::int64_t SweepStaging(const std::string& dir, WallNs now) {
   const std::string path = JoinPath(dir, kIncoming);
-  const UniqueFd incoming(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const UniqueFd incoming = OpenFile(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!incoming.ok()) return 0;
   const Result<std::vector<std::string>> names = ListDirectory(path);
   if (!names.ok()) return 0;
