@@ -2,7 +2,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -53,10 +55,12 @@ std::string ErrorText(int error) {
 class StreamNumbers {
  public:
   StreamNumbers() {
-    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
-      if (::fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
+    pollfd streams[] = {{STDIN_FILENO, 0, 0}, {STDOUT_FILENO, 0, 0}, {STDERR_FILENO, 0, 0}};
+    if (::poll(streams, std::size(streams), 0) <= 0) return;
+    for (std::size_t i = 0; i < held_.size(); ++i) {
       // The lowest free number is this one, for those below are taken.
-      held_[static_cast<std::size_t>(stream)] = UniqueFd(::open("/", O_PATH | O_CLOEXEC));
+      if ((streams[i].revents & POLLNVAL) != 0)
+        held_[i] = UniqueFd(::open("/", O_PATH | O_CLOEXEC));
     }
   }
 
@@ -79,6 +83,18 @@ Status WriteAll(int fd, std::string_view data, std::string_view path) {
 bool IsPlain(unsigned char c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
          (c != 0 && std::strchr("-_.+=@,~", c) != nullptr);
+}
+
+// Why the directory `name` in `parent` could not be opened with O_NOFOLLOW: errno says of a link
+// only that it is no directory.
+Status NotOpened(int error, int parent, const std::string& name, const std::string& path) {
+  struct stat info;
+  if (::fstatat(parent, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(info.st_mode)) {
+    return {Code::kPermissionDenied, "cannot open directory " + path +
+                                         ": it is a symbolic link, and none is followed there; "
+                                         "put a directory in its place"};
+  }
+  return ErrnoStatus(error, "open directory", path);
 }
 
 int HexValue(char c) {
@@ -125,6 +141,12 @@ UniqueFd OpenFileAt(int directory, const std::string& path, int flags, mode_t mo
   }
   errno = error;
   return fd;
+}
+
+bool MayGrowTo(std::uint64_t size) noexcept {
+  rlimit limit;
+  return ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+         size <= limit.rlim_cur;
 }
 
 Result<UniqueFd> OpenForReading(const std::string& path) {
@@ -248,7 +270,7 @@ Result<UniqueFd> MakeAndOpenDirectory(const std::string& base,
       return ErrnoStatus(errno, "make directory", path);
     }
     UniqueFd next = OpenFileAt(directory.get(), component, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    if (!next.ok()) return ErrnoStatus(errno, "open directory", path);
+    if (!next.ok()) return NotOpened(errno, directory.get(), component, path);
     directory = std::move(next);
   }
   return directory;
@@ -259,7 +281,7 @@ Status MakePrivateDirectory(const std::string& path) {
     return ErrnoStatus(errno, "make directory", path);
   }
   UniqueFd directory = OpenFile(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  if (!directory.ok()) return ErrnoStatus(errno, "open directory", path);
+  if (!directory.ok()) return NotOpened(errno, AT_FDCWD, path, path);
   struct stat info;
   if (::fstat(directory.get(), &info) != 0) return ErrnoStatus(errno, "examine", path);
   if (info.st_uid != ::geteuid() || (info.st_mode & 0077) != 0) {

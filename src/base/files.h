@@ -47,6 +47,11 @@ Status ErrnoStatus(int error, std::string_view what, std::string_view path);
 UniqueFd OpenFile(const std::string& path, int flags, mode_t mode = 0);
 UniqueFd OpenFileAt(int directory, const std::string& path, int flags, mode_t mode = 0);
 
+/// Whether this process may let a file grow to `size` bytes. Beyond its limit (RLIMIT_FSIZE) the
+/// kernel not only refuses (EFBIG) but sends SIGXFSZ, which ends the process: to be asked before
+/// whatever lets a file grow in a process that is not ours. For signal handlers, too.
+bool MayGrowTo(std::uint64_t size) noexcept;
+
 /// Opens a regular file for reading. A symbolic link as its last component is refused (it names the
 /// reason), as is anything that is no regular file.
 Result<UniqueFd> OpenForReading(const std::string& path);
@@ -70,7 +75,7 @@ Status WriteFileAtomic(const std::string& path, std::string_view data, bool dura
 Status MakeDirectories(const std::string& path);
 
 /// Makes (mode 0700) and opens `base`/`components[0]`/… Only `base` may be or contain symbolic
-/// links; the components are names that MakePathComponent returned.
+/// links (PermissionDenied); the components are names that MakePathComponent returned.
 Result<UniqueFd> MakeAndOpenDirectory(const std::string& base,
                                       const std::vector<std::string>& components);
 

@@ -108,6 +108,11 @@ struct JournalWriter::Impl {
           MakeSlot(hot->salt, index, meta_high, time.ns, a, b));
   }
 
+  // As `reserve`, but within what this process may write: 0 or an errno value.
+  int Reserve(std::uint64_t offset, std::uint64_t size) const {
+    return MayGrowTo(offset + size) ? reserve(fd, offset, size) : EFBIG;
+  }
+
   // Identity of the file: user code that closes all descriptors must not make us write to another
   // file.
   bool IsOurs(int candidate) const {
@@ -197,7 +202,7 @@ int JournalWriter::Impl::ReserveTo(const std::string& path, std::uint64_t bytes)
         std::min({chunk_bytes, space_bytes - reserved_bytes, max_bytes - reserved_bytes});
     int error = 0;
     // A nearly full disk may still hold a smaller piece.
-    while ((error = reserve(fd, reserved_bytes, size)) != 0) {
+    while ((error = Reserve(reserved_bytes, size)) != 0) {
       if (!IsLackOfSpace(error) || size <= kSliceBytes) return error;
       size /= 2;
     }
@@ -253,7 +258,7 @@ void JournalWriter::Impl::CountDrop(JournalWriter* writer, std::uint64_t count,
     if (before == 0) std::atomic_ref(*first).store(time.ns, std::memory_order_relaxed);
     std::atomic_ref(*last).store(time.ns, std::memory_order_relaxed);
     std::atomic_ref(*live).fetch_add(count, std::memory_order_relaxed);
-  } else if (IsOurs(fd)) {
+  } else if (MayGrowTo(kHeaderBytes) && IsOurs(fd)) {
     std::uint64_t live[3] = {before + count, static_cast<std::uint64_t>(time.ns),
                              static_cast<std::uint64_t>(time.ns)};
     if (before == 0) {
@@ -285,7 +290,7 @@ std::int64_t JournalWriter::Impl::WriteSlots(JournalWriter* writer, const Slot* 
   const auto* data = reinterpret_cast<const char*>(slots);
   std::uint64_t left = count * kSlotBytes;
   std::uint64_t offset = SlotOffset(index);
-  bool failed = offset + left > max_bytes || !IsOurs(fd);
+  bool failed = offset + left > max_bytes || !MayGrowTo(offset + left) || !IsOurs(fd);
   while (!failed && left > 0) {
     const ssize_t wrote = ::pwrite(fd, data, left, static_cast<off_t>(offset));
     if (wrote < 0 && errno == EINTR) continue;
@@ -450,7 +455,7 @@ Result<std::unique_ptr<JournalWriter>> JournalWriter::Create(const std::string& 
   hot->salt = SaltOf(header.uid);
   hot->owner = 1;
   if (header.mapped) {
-    const int error = impl.reserve(fd, 0, kFirstChunkBytes);
+    const int error = impl.Reserve(0, kFirstChunkBytes);
     const bool unsupported = error == EOPNOTSUPP || error == ENOSYS || error == EINVAL;
     if (error != 0 && !(unsupported && options.mode == WriterOptions::Mode::kAuto)) {
       return fail(error, "reserve space for");
@@ -474,6 +479,7 @@ Result<std::unique_ptr<JournalWriter>> JournalWriter::Create(const std::string& 
     impl.reserved_bytes = kFirstChunkBytes;
     hot->slots = impl.base + kHeaderBytes;
   }
+  if (!MayGrowTo(kHeaderBytes)) return fail(EFBIG, "write the header of");
   const std::array<std::byte, kHeaderBytes> bytes = EncodeHeader(header);
   if (::pwrite(fd, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
     return fail(errno == 0 ? ENOSPC : errno, "write the header of");
@@ -595,8 +601,10 @@ void JournalWriter::Finish() noexcept {
   // From here on no slot can be claimed: every claim expects a smaller number.
   const std::uint64_t end = hot_->next.exchange(kClosed, std::memory_order_acq_rel);
   // Slots claimed before lie below the new end, so that even a late thread writes inside the file.
-  if (impl_->IsOurs(impl_->fd)) {
-    (void)!::ftruncate(impl_->fd, static_cast<off_t>(SlotOffset(end)));
+  struct stat info;
+  const auto end_bytes = static_cast<off_t>(SlotOffset(end));
+  if (impl_->IsOurs(impl_->fd) && ::fstat(impl_->fd, &info) == 0 && info.st_size > end_bytes) {
+    (void)!::ftruncate(impl_->fd, end_bytes);
   }
   if (impl_->lock_fd >= 0) {
     KeepInChildren(impl_->lock_fd);
