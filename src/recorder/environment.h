@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "journal/placement.h"
+
 /// What the environment says about a process: rank, world, job, attempt. A pure function of the
 /// variables; the one table of variables is in environment.cc and is printed in
 /// docs/environment.md.
@@ -39,6 +41,9 @@ struct Environment {
 
 /// Never fails: what can't be read (RANK=captain) counts as not set.
 Environment DetectEnvironment(const EnvMap& env);
+
+/// What it says about where journals lie.
+journal::PlaceRules RulesOf(const Environment& env);
 
 /// The variables of this process.
 EnvMap ProcessEnvironment();
