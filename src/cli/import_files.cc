@@ -89,6 +89,10 @@ Result<std::string> ReadBytes(int fd, std::size_t size, const std::string& name)
     const ssize_t got = ::read(fd, data.data() + done, size - done);
     if (got < 0) {
       if (errno == EINTR) continue;
+      if (errno == EBADF) {
+        return Status(Code::kDataLoss,
+                      "cannot read " + name + ": it is closed, or not open for reading");
+      }
       return ErrnoStatus(errno, "read", name);
     }
     if (got == 0) break;
