@@ -55,7 +55,8 @@ def test_a_limit_on_the_size_of_files_ends_nobody(headway: Headway, tmp_path: Pa
     lines = "".join(f'{{"ts": {n}, "type": "step_start", "step": {n}}}\n' for n in range(20_000))
     headway("import", "-", "--run", "r", input=lines)
     out = tmp_path / "out.jsonl"
-    for arguments in (["export", "r", "--as", "jsonl", "--out", out], ["import", "-", "--run", "q"]):
+    export = ["export", "r", "--as", "jsonl", "--out", out]
+    for arguments in (export, ["import", "-", "--run", "q"]):
         result = subprocess.run(
             ["bash", "-c", 'ulimit -f 1; "$@"', "-", headway.program, *arguments],
             env=headway.environment, capture_output=True, text=True, input=lines, check=False,
