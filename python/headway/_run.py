@@ -367,7 +367,10 @@ def _status_of(error: BaseException | None) -> int:
         return 0
     if isinstance(error, SystemExit):
         code = error.code
-        return 0 if code is None else code if isinstance(code, int) else 1
+        if isinstance(code, int):
+            # The system keeps a byte of it; what fits into no C long exits with -1.
+            return code & 0xFF if -(1 << 63) <= code < 1 << 63 else 0xFF
+        return 0 if code is None else 1
     return _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
 
 

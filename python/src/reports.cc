@@ -1,5 +1,6 @@
 #include "reports.h"
 
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "base/status.h"
 #include "base/time_format.h"
 #include "base/uid.h"
+#include "journal/placement.h"
 #include "ledger/ledger.h"
 #include "model/category.h"
 #include "model/report.h"
@@ -80,8 +82,10 @@ struct Answer {
 
 Result<Answer> AskRun(const Question& question, What what) {
   Answer answer;
+  const char* const node_dir = std::getenv("HEADWAY_NODE_DIR");
   Result<runs::Run> run =
-      runs::Find(question.dirs, question.project, question.run, &answer.problems);
+      runs::Find(question.dirs, question.project, question.run, &answer.problems,
+                 journal::NodeLocalDirectory({.node_local = node_dir == nullptr ? "" : node_dir}));
   if (!run.ok()) return run.status();
   Result<runs::Loaded> loaded = runs::Load(*run);
   if (!loaded.ok()) return loaded.status();

@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -10,6 +11,7 @@
 #include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/files.h"
+#include "base/names.h"
 #include "base/sha256.h"
 #include "base/uid.h"
 #include "base/utf8.h"
@@ -179,6 +181,20 @@ TEST(PathComponentTest, RefusesWhatItNeverMade) {
   }
 }
 
+TEST(NamesTest, NewNamesHoldNoControlCharacters) {
+  for (const std::string& name : {std::string(), std::string("a/b ä\u00a0"), std::string("x%\\")}) {
+    EXPECT_TRUE(CheckNewName("it", name).ok()) << name;
+  }
+  for (const std::string& name : {std::string("a\nb"), std::string("\x1b[m"), std::string("\0", 1),
+                                  std::string("\x7f"), std::string("\u0085")}) {
+    EXPECT_TRUE(CheckStoredName("it", name).ok());
+    EXPECT_EQ(CheckNewName("it", name).message(), "it must not hold control characters");
+  }
+  EXPECT_EQ(CheckNewName("it", "\xff\xfe").message(), "it is not valid UTF-8");
+  EXPECT_EQ(CheckNewName("it", std::string(257, 'x')).message(),
+            "it has 257 bytes; at most 256 are allowed");
+}
+
 TEST_F(FilesTest, OpeningSaysWhatIsWrong) {
   EXPECT_EQ(OpenForReading(Path("missing")).status().code(), Code::kNotFound);
   EXPECT_EQ(OpenForReading(dir_).status().code(), Code::kInvalidArgument);
@@ -194,6 +210,25 @@ TEST_F(FilesTest, OpeningSaysWhatIsWrong) {
   EXPECT_EQ(OpenForReading(Path("fifo")).status().code(), Code::kInvalidArgument);
 }
 
+TEST_F(FilesTest, NoFileGetsTheNumberOfAStandardStream) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    for (int fd = 0; fd < 3; ++fd) ::close(fd);
+    const UniqueFd first = OpenFile(Path("a"), O_RDWR | O_CREAT, 0600);
+    ::open("/dev/null", O_RDWR);  // the program's own: it gets 0
+    const UniqueFd second = OpenFile(Path("a"), O_RDONLY);
+    const Result<UniqueFd> directory = MakeAndOpenDirectory(dir_, {"b"});
+    const bool high = first.get() > 2 && second.get() > 2 && directory.ok() && directory->get() > 2;
+    const bool free = ::fcntl(1, F_GETFD) < 0 && ::fcntl(2, F_GETFD) < 0;
+    const bool told = !OpenFile(Path("c"), O_RDONLY).ok() && errno == ENOENT;
+    const bool kept = (::fcntl(second.get(), F_GETFD) & FD_CLOEXEC) != 0;
+    ::_exit(high && free && told && kept ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(status, 0);
+}
+
 TEST_F(FilesTest, MakesDirectoriesPrivately) {
   ASSERT_TRUE(MakeDirectories(Path("x/y/z")).ok());
   ASSERT_TRUE(MakeDirectories(Path("x/y/z")).ok());
@@ -207,7 +242,10 @@ TEST_F(FilesTest, MakesDirectoriesPrivately) {
 TEST_F(FilesTest, FollowsNoLinkBelowTheBase) {
   ASSERT_TRUE(MakeAndOpenDirectory(dir_, {"journals", "p", "r"}).ok());
   ASSERT_EQ(::symlink("/tmp", Path("journals/q").c_str()), 0);
-  EXPECT_FALSE(MakeAndOpenDirectory(dir_, {"journals", "q"}).ok());
+  const Status link = MakeAndOpenDirectory(dir_, {"journals", "q"}).status();
+  EXPECT_EQ(link.code(), Code::kPermissionDenied);
+  EXPECT_NE(link.message().find(Path("journals/q") + ": it is a symbolic link"), std::string::npos)
+      << link.message();
   EXPECT_FALSE(MakeAndOpenDirectory(dir_, {"..", "q"}).ok());
   EXPECT_FALSE(MakeAndOpenDirectory(dir_, {"a/b"}).ok());
 }
@@ -217,7 +255,8 @@ TEST_F(FilesTest, PrivateDirectoryMustBeOurs) {
   ASSERT_EQ(::chmod(Path("mine").c_str(), 0777), 0);
   EXPECT_EQ(MakePrivateDirectory(Path("mine")).code(), Code::kPermissionDenied);
   ASSERT_EQ(::symlink("/tmp", Path("planted").c_str()), 0);
-  EXPECT_FALSE(MakePrivateDirectory(Path("planted")).ok());
+  EXPECT_NE(MakePrivateDirectory(Path("planted")).message().find("symbolic link"),
+            std::string::npos);
 }
 
 TEST_F(FilesTest, MapsFiles) {

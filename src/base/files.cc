@@ -2,11 +2,14 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -47,9 +50,39 @@ std::string ErrorText(int error) {
   return ::strerror_r(error, buffer, sizeof buffer);  // GNU form: returns the text
 }
 
+// Holds what numbers of standard streams are free, so that a file that is opened gets a higher one.
+// Reading and writing there goes on to fail (EBADF).
+class StreamNumbers {
+ public:
+  StreamNumbers() {
+    pollfd streams[] = {{STDIN_FILENO, 0, 0}, {STDOUT_FILENO, 0, 0}, {STDERR_FILENO, 0, 0}};
+    if (::poll(streams, std::size(streams), 0) <= 0) return;
+    for (std::size_t i = 0; i < held_.size(); ++i) {
+      // The lowest free number is this one, for those below are taken.
+      if ((streams[i].revents & POLLNVAL) != 0)
+        held_[i] = UniqueFd(::open("/", O_PATH | O_CLOEXEC));
+    }
+  }
+
+ private:
+  std::array<UniqueFd, STDERR_FILENO + 1> held_;
+};
+
 bool IsPlain(unsigned char c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
          (c != 0 && std::strchr("-_.+=@,~", c) != nullptr);
+}
+
+// Why the directory `name` in `parent` could not be opened with O_NOFOLLOW: errno says of a link
+// only that it is no directory.
+Status NotOpened(int error, int parent, const std::string& name, const std::string& path) {
+  struct stat info;
+  if (::fstatat(parent, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(info.st_mode)) {
+    return {Code::kPermissionDenied, "cannot open directory " + path +
+                                         ": it is a symbolic link, and none is followed there; "
+                                         "put a directory in its place"};
+  }
+  return ErrnoStatus(error, "open directory", path);
 }
 
 int HexValue(char c) {
@@ -78,9 +111,35 @@ Status ErrnoStatus(int error, std::string_view what, std::string_view path) {
           "cannot " + std::string(what) + " " + std::string(path) + ": " + ErrorText(error)};
 }
 
+UniqueFd OpenFile(const std::string& path, int flags, mode_t mode) {
+  return OpenFileAt(AT_FDCWD, path, flags, mode);
+}
+
+UniqueFd OpenFileAt(int directory, const std::string& path, int flags, mode_t mode) {
+  UniqueFd fd;
+  int error = 0;
+  {
+    const StreamNumbers held;
+    fd = UniqueFd(::openat(directory, path.c_str(), flags | O_CLOEXEC, mode));
+    error = errno;
+    if (fd.ok() && fd.get() <= STDERR_FILENO) {  // another thread has closed a stream meanwhile
+      fd = UniqueFd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+      error = errno;
+    }
+  }
+  errno = error;
+  return fd;
+}
+
+bool MayGrowTo(std::uint64_t size) noexcept {
+  rlimit limit;
+  return ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+         size <= limit.rlim_cur;
+}
+
 Result<UniqueFd> OpenForReading(const std::string& path) {
   // O_NONBLOCK: opening a FIFO that someone put there must not hang.
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  UniqueFd fd = OpenFile(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   if (!fd.ok()) {
     if (errno == ELOOP) {
       return Status(Code::kPermissionDenied,
@@ -139,7 +198,7 @@ Status MakeDirectories(const std::string& path) {
 Result<UniqueFd> MakeAndOpenDirectory(const std::string& base,
                                       const std::vector<std::string>& components) {
   HEADWAY_RETURN_IF_ERROR(MakeDirectories(base));
-  UniqueFd directory(::open(base.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  UniqueFd directory = OpenFile(base, O_RDONLY | O_DIRECTORY);
   if (!directory.ok()) return ErrnoStatus(errno, "open directory", base);
   std::string path = base;
   for (const std::string& component : components) {
@@ -150,9 +209,8 @@ Result<UniqueFd> MakeAndOpenDirectory(const std::string& base,
     if (::mkdirat(directory.get(), component.c_str(), 0700) != 0 && errno != EEXIST) {
       return ErrnoStatus(errno, "make directory", path);
     }
-    UniqueFd next(::openat(directory.get(), component.c_str(),
-                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!next.ok()) return ErrnoStatus(errno, "open directory", path);
+    UniqueFd next = OpenFileAt(directory.get(), component, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (!next.ok()) return NotOpened(errno, directory.get(), component, path);
     directory = std::move(next);
   }
   return directory;
@@ -162,8 +220,8 @@ Status MakePrivateDirectory(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     return ErrnoStatus(errno, "make directory", path);
   }
-  UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!directory.ok()) return ErrnoStatus(errno, "open directory", path);
+  UniqueFd directory = OpenFile(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!directory.ok()) return NotOpened(errno, AT_FDCWD, path, path);
   struct stat info;
   if (::fstat(directory.get(), &info) != 0) return ErrnoStatus(errno, "examine", path);
   if (info.st_uid != ::geteuid() || (info.st_mode & 0077) != 0) {
@@ -178,8 +236,10 @@ Result<std::vector<std::string>> ListDirectory(const std::string& path) {
   struct Closer {
     void operator()(DIR* d) const { ::closedir(d); }
   };
-  const std::unique_ptr<DIR, Closer> directory(::opendir(path.c_str()));
+  UniqueFd fd = OpenFile(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+  const std::unique_ptr<DIR, Closer> directory(fd.ok() ? ::fdopendir(fd.get()) : nullptr);
   if (directory == nullptr) return ErrnoStatus(errno, "list", path);
+  fd.Release();  // closed with the directory
   std::vector<std::string> names;
   while (true) {
     errno = 0;

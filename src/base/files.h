@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -39,6 +41,17 @@ class UniqueFd {
 /// The Status for errno value `error`: "cannot WHAT PATH: REASON", with the fitting code.
 Status ErrnoStatus(int error, std::string_view what, std::string_view path);
 
+/// open(2) and openat(2), close-on-exec; the one way to open a file. Its number is above those of
+/// the standard streams, also in a program that has closed them, and none of theirs is used for a
+/// moment: what that program prints must not land in a file of ours. Not ok(): errno says why.
+UniqueFd OpenFile(const std::string& path, int flags, mode_t mode = 0);
+UniqueFd OpenFileAt(int directory, const std::string& path, int flags, mode_t mode = 0);
+
+/// Whether this process may let a file grow to `size` bytes. Beyond its limit (RLIMIT_FSIZE) the
+/// kernel not only refuses (EFBIG) but sends SIGXFSZ, which ends the process: to be asked before
+/// whatever lets a file grow in a process that is not ours. For signal handlers, too.
+bool MayGrowTo(std::uint64_t size) noexcept;
+
 /// Opens a regular file for reading. A symbolic link as its last component is refused (it names the
 /// reason), as is anything that is no regular file.
 Result<UniqueFd> OpenForReading(const std::string& path);
@@ -55,7 +68,7 @@ Result<std::size_t> ReadAt(int fd, void* data, std::size_t size, std::uint64_t o
 Status MakeDirectories(const std::string& path);
 
 /// Makes (mode 0700) and opens `base`/`components[0]`/… Only `base` may be or contain symbolic
-/// links; the components are names that MakePathComponent returned.
+/// links (PermissionDenied); the components are names that MakePathComponent returned.
 Result<UniqueFd> MakeAndOpenDirectory(const std::string& base,
                                       const std::vector<std::string>& components);
 

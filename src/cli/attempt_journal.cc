@@ -5,8 +5,8 @@
 #include <set>
 
 #include "base/files.h"
+#include "base/names.h"
 #include "base/utf8.h"
-#include "cli/place.h"
 #include "journal/placement.h"
 #include "journal/reader.h"
 
@@ -37,8 +37,9 @@ Result<SupervisedRun> ChooseSupervisedRun(const recorder::Environment& env, cons
   };
   chosen.project = FirstOf(choose(project, env.project), "default");
   chosen.run = FirstOf(choose(run, env.run), "default");
-  HEADWAY_RETURN_IF_ERROR(CheckName("the project", chosen.project));
-  HEADWAY_RETURN_IF_ERROR(CheckName("the run's name", chosen.run));
+  // As the recorder in the child will.
+  HEADWAY_RETURN_IF_ERROR(CheckNewName("the project", chosen.project));
+  HEADWAY_RETURN_IF_ERROR(CheckNewName("the run's name", chosen.run));
   const std::string wanted = choose(dir, env.dir);
   if (wanted.empty()) {
     return Status(Code::kFailedPrecondition,
@@ -51,7 +52,7 @@ Result<SupervisedRun> ChooseSupervisedRun(const recorder::Environment& env, cons
   chosen.world_size = env.world_size;
   chosen.job_id = env.job_id;
   chosen.index_base = std::max<std::int64_t>(0, env.attempt_index);
-  chosen.rules = {.file_system = env.file_system, .node_local = env.node_dir};
+  chosen.rules = recorder::RulesOf(env);
   const journal::Place place = journal::ChoosePlace(chosen.dir, env.rank, chosen.rules);
   chosen.journal_dir = place.dir;
   chosen.destination = place.destination;

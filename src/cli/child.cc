@@ -17,6 +17,8 @@ constexpr int kLife = 3;
 constexpr int kNews = 4;
 constexpr int kFarewellMs = 2000;
 
+bool file_size_signal_was_default = false;
+
 std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
@@ -25,6 +27,12 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
 }
 
 }  // namespace
+
+void IgnoreFileSizeSignal() {
+  if (::signal(SIGXFSZ, SIG_IGN) == SIG_DFL) file_size_signal_was_default = true;
+}
+
+bool FileSizeSignalWasDefault() { return file_size_signal_was_default; }
 
 bool InForeground() {
   return ::isatty(STDIN_FILENO) == 1 && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
@@ -128,6 +136,7 @@ Result<pid_t> StartChild(const ChildOptions& options, KeyWatch* keys) {
     while (::read(wait_end.get(), &none, 1) < 0 && errno == EINTR) {
     }
     if (options.stderr_fd >= 0) ::dup2(options.stderr_fd, STDERR_FILENO);
+    if (FileSizeSignalWasDefault()) ::signal(SIGXFSZ, SIG_DFL);
     ::sigprocmask(SIG_SETMASK, &options.signal_mask, nullptr);
     ::execvpe(arguments[0], arguments.data(), environment.data());
     const int error = errno;

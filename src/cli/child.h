@@ -50,6 +50,12 @@ class KeyWatch {
 /// executable), else as fork(2) says.
 Result<pid_t> StartChild(const ChildOptions& options, KeyWatch* keys);
 
+/// From now on a write beyond the limit on the size of files (RLIMIT_FSIZE) is an error, EFBIG, and
+/// not the end of this process by SIGXFSZ. Programs that are started get the signal as it was.
+void IgnoreFileSizeSignal();
+/// Whether SIGXFSZ had its usual course before; to be restored for a program that is started.
+bool FileSizeSignalWasDefault();
+
 /// Makes `group` the one that the terminal on standard input listens to, if we may decide that.
 void GiveTerminalTo(pid_t group);
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <exception>
 
+#include "cli/child.h"
 #include "cli/help.h"
 #include "cli/parser.h"
 #include "cli/text.h"
@@ -166,6 +167,7 @@ std::string_view Version() { return HEADWAY_VERSION; }
 int Main(const std::vector<std::string>& arguments) noexcept {
   try {
     HoldStandardStreams();
+    IgnoreFileSizeSignal();
     Output out(1);
     Context context;
     context.out = &out;

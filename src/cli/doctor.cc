@@ -19,9 +19,10 @@
 
 #include "base/clock.h"
 #include "base/files.h"
-#include "base/limits.h"
+#include "base/names.h"
 #include "base/time_format.h"
 #include "base/uid.h"
+#include "cli/child.h"
 #include "cli/text.h"
 #include "journal/directory.h"
 #include "journal/liveness.h"
@@ -64,33 +65,43 @@ Check CheckOwner(const std::string& dir, const struct stat& info) {
   return Good("owner", dir + " is yours alone");
 }
 
-Check CheckFileSystem(const std::string& dir) {
+// How journals are written in `dir`, which is on this machine.
+Check CheckLocalPlace(const std::string& dir, const journal::PlaceRules& rules) {
+  if (rules.file_system == "local") {
+    return {"file_system", Verdict::kNote,
+            "HEADWAY_FILE_SYSTEM=local: each record is a write call (1 µs) in " + dir,
+            "unset it where a mapping is safe (docs/environment.md)"};
+  }
   switch (journal::ExaminePlace(dir)) {
     case journal::Placement::kMapped:
-      return Good("file_system", "journals can be mapped there: nothing is lost by a crash");
+      return Good("file_system",
+                  "journals can be mapped in " + dir + ": nothing is lost by a crash");
     case journal::Placement::kLocal:
-      return {"file_system", Verdict::kNote,
-              "this file system may not keep reservations: each record is a write call (1 µs)", ""};
-    case journal::Placement::kNetwork: break;
+    case journal::Placement::kNetwork: break;  // the latter only where nothing else can be had
   }
-  const journal::Place place = journal::ChoosePlace(dir, 0);
-  if (place.dir == dir) {
-    return {"file_system", Verdict::kProblem,
-            dir + " is on a network file system, and there is no place on this machine either",
-            "set HEADWAY_DIR or HEADWAY_NODE_DIR to a directory on a local disk"};
+  return {"file_system", Verdict::kNote,
+          "the file system of " + dir +
+              " may not keep reservations: each record is a write call (1 µs)",
+          ""};
+}
+
+void CheckSpace(const std::string& dir, std::vector<Check>* checks) {
+  struct statvfs space;
+  if (::statvfs(dir.c_str(), &space) != 0) return;
+  checks->push_back(JudgeSpace(std::uint64_t{space.f_bavail} * space.f_frsize,
+                               std::uint64_t{space.f_blocks} * space.f_frsize, dir));
+  if (space.f_files > 0 && space.f_favail < 100) {
+    checks->push_back({"free_inodes", Verdict::kProblem,
+                       "only " + std::to_string(space.f_favail) + " more files fit below " + dir,
+                       "delete files, or choose another file system with HEADWAY_DIR"});
   }
-  return {"file_system", Verdict::kWarning,
-          dir + " is on a network file system: journals are written to " + place.dir +
-              ", and only `headway run` copies them from there",
-          "start jobs with headway run, or read them with --dir " + place.dir +
-              ", or set HEADWAY_DIR to a local directory"};
 }
 
 // Reserving, mapping order aside, is what a journal does first.
 std::vector<Check> CheckWriting(const std::string& dir) {
   const std::string path =
       JoinPath(dir, ".doctor-" + uid_internal::ToHex(uid_internal::Random()).substr(0, 16));
-  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const UniqueFd fd = OpenFile(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (!fd.ok()) {
     return {{"writable", Verdict::kProblem,
              "cannot create files in " + dir + ": " + ErrorText(errno),
@@ -108,7 +119,7 @@ std::vector<Check> CheckWriting(const std::string& dir) {
                           "): each record is a write call (1 µs)",
                       ""});
   }
-  const UniqueFd second(::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  const UniqueFd second = OpenFile(path, O_RDONLY | O_NOFOLLOW);
   if (second.ok() && journal::LockJournal(second.get())) {
     checks.push_back(Good("locks", "a journal's lock tells that its process lives"));
   } else {
@@ -157,8 +168,18 @@ Answer Ask(const std::vector<std::string>& command) {
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   pid_t pid = 0;
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  if (FileSizeSignalWasDefault()) {
+    sigset_t size;
+    ::sigemptyset(&size);
+    ::sigaddset(&size, SIGXFSZ);
+    ::posix_spawnattr_setsigdefault(&attributes, &size);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  }
   answer.started =
-      ::posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), ::environ) == 0;
+      ::posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(), ::environ) == 0;
+  ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   write_end.Reset();
   if (!answer.started) return answer;
@@ -218,7 +239,7 @@ Check JudgeDrift(std::int64_t wall_ns, std::int64_t mono_ns) {
   return Good("clock_drift", "both clocks run at one speed");
 }
 
-std::vector<Check> CheckDirectory(const std::string& dir) {
+std::vector<Check> CheckDirectory(const std::string& dir, const journal::PlaceRules& rules) {
   std::vector<Check> checks;
   struct stat info;
   const bool there = ::stat(dir.c_str(), &info) == 0;
@@ -230,17 +251,30 @@ std::vector<Check> CheckDirectory(const std::string& dir) {
       "directory", "the data directory is " + dir + (there ? "" : " (it has just been made)")));
   if (::stat(dir.c_str(), &info) == 0) checks.push_back(CheckOwner(dir, info));
   for (Check& check : CheckWriting(dir)) checks.push_back(std::move(check));
-  checks.push_back(CheckFileSystem(dir));
-  struct statvfs space;
-  if (::statvfs(dir.c_str(), &space) == 0) {
-    checks.push_back(JudgeSpace(std::uint64_t{space.f_bavail} * space.f_frsize,
-                                std::uint64_t{space.f_blocks} * space.f_frsize, dir));
-    if (space.f_files > 0 && space.f_favail < 100) {
-      checks.push_back({"free_inodes", Verdict::kProblem,
-                        "only " + std::to_string(space.f_favail) + " more files fit below " + dir,
-                        "delete files, or choose another file system with HEADWAY_DIR"});
-    }
+  CheckSpace(dir, &checks);
+  // Where journals really go.
+  const journal::Place place = journal::ChoosePlace(dir, 0, rules);
+  if (place.dir != dir) {
+    const std::string why = rules.file_system == "network" ? "HEADWAY_FILE_SYSTEM=network says so"
+                                                           : "so says the file system";
+    checks.push_back({"file_system", Verdict::kWarning,
+                      dir + " is on a network (" + why + "): journals are written to " + place.dir +
+                          ", and only `headway run` copies them from there",
+                      "start jobs with headway run, or read them with --dir " + place.dir +
+                          ", or set HEADWAY_DIR to a local directory"});
+    for (Check& check : CheckWriting(place.dir)) checks.push_back(std::move(check));
+    CheckSpace(place.dir, &checks);
+  } else if (journal::ExaminePlace(dir, rules) == journal::Placement::kNetwork) {
+    const std::string local = journal::NodeLocalDirectory(rules);
+    const Status usable = MakePrivateDirectory(local);
+    checks.push_back(
+        {"file_system", Verdict::kProblem,
+         dir + " is on a network file system, and there is no place on this machine " +
+             "either: " + (usable.ok() ? local + " is on a network, too" : usable.message()),
+         "set HEADWAY_DIR or HEADWAY_NODE_DIR to a directory on a local disk"});
+    return checks;
   }
+  checks.push_back(CheckLocalPlace(place.dir, rules));
   return checks;
 }
 
@@ -297,17 +331,23 @@ std::vector<Check> CheckEnvironment(const recorder::EnvMap& variables) {
     CheckNumber(variables, name, &checks);
   }
   for (const auto& [what, name] :
-       {std::pair<std::string_view, const std::string&>("project", env.project),
-        std::pair<std::string_view, const std::string&>("run name", env.run)}) {
-    if (name.size() <= limits::kNameBytes) continue;
-    checks.push_back({"variable", Verdict::kProblem,
-                      "the " + std::string(what) + " of the environment has " +
-                          std::to_string(name.size()) + " bytes; " +
-                          std::to_string(limits::kNameBytes) + " are allowed",
-                      "shorten it"});
+       {std::pair<std::string_view, const std::string&>("the project", env.project),
+        std::pair<std::string_view, const std::string&>("the run's name", env.run),
+        std::pair<std::string_view, const std::string&>("the job id", env.job_id),
+        std::pair<std::string_view, const std::string&>("the attempt key", env.attempt_key)}) {
+    const Status good = CheckNewName(what, name);
+    if (good.ok()) continue;
+    checks.push_back({"variable", Verdict::kProblem, "of the environment: " + good.message(),
+                      "set another one: nothing is recorded under it"});
   }
   if (const auto resume = journal::ParseResume(env.resume); !resume.ok()) {
     checks.push_back({"variable", Verdict::kProblem, "HEADWAY_RESUME: " + resume.status().message(),
+                      "correct or unset it"});
+  }
+  if (!env.file_system.empty() && env.file_system != "network" && env.file_system != "local") {
+    checks.push_back({"variable", Verdict::kWarning,
+                      "HEADWAY_FILE_SYSTEM is \"" + env.file_system +
+                          "\", which is neither network nor local: it is not used",
                       "correct or unset it"});
   }
   if (!env.run_uid.empty() && !ParseUid<RunUid>(env.run_uid).ok()) {

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "journal/placement.h"
 #include "recorder/environment.h"
 
 /// Checks of what recording needs on this machine, each with how to mend what is wrong.
@@ -22,9 +23,10 @@ struct Check {
   std::string remedy;   ///< what to do, empty when nothing is to be done
 };
 
-/// The data directory: owner, mode, file system, space, whether journals can be written there.
-/// Makes the directory when it is not there, as recording would.
-std::vector<Check> CheckDirectory(const std::string& dir);
+/// The data directory, and the one that `rules` (of the environment) put journals in instead:
+/// owner, mode, file system, space, whether journals can be written there. Makes the directories
+/// when they are not there, as recording would.
+std::vector<Check> CheckDirectory(const std::string& dir, const journal::PlaceRules& rules);
 
 /// Whether both clocks run at one speed and the wall clock is plausible. Takes a tenth of a second.
 std::vector<Check> CheckClocks();

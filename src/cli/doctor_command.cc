@@ -29,9 +29,11 @@ class DoctorCommand final : public Command {
     const auto take = [&checks](std::vector<Check> more) {
       std::move(more.begin(), more.end(), std::back_inserter(checks));
     };
-    for (const std::string& dir : place_.dirs) take(CheckDirectory(dir));
+    const recorder::EnvMap variables = recorder::ProcessEnvironment();
+    const recorder::Environment env = recorder::DetectEnvironment(variables);
+    for (const std::string& dir : place_.dirs) take(CheckDirectory(dir, recorder::RulesOf(env)));
     take(CheckClocks());
-    take(CheckEnvironment(recorder::ProcessEnvironment()));
+    take(CheckEnvironment(variables));
     if (!no_python_) checks.push_back(CheckPython(Env("HEADWAY_PYTHON"), Version()));
     const bool good = std::none_of(checks.begin(), checks.end(), [](const Check& check) {
       return check.verdict == Verdict::kProblem;

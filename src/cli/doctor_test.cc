@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "journal/test_files.h"
+
 namespace headway::cli {
 namespace {
 
@@ -48,6 +50,28 @@ TEST(Doctor, FindsWhatCannotBeRightInTheEnvironment) {
   EXPECT_EQ(Find(CheckEnvironment({{"HEADWAY_DISABLED", "1"}}), "disabled")->verdict,
             Verdict::kWarning);
   EXPECT_EQ(Find(CheckEnvironment({}), "variable"), nullptr);
+}
+
+TEST(Doctor, LooksWhereTheEnvironmentPutsJournals) {
+  const journal::ScratchDir dir;
+  const std::string wanted = dir.path() + "/data";
+  const std::string node = dir.path() + "/node";
+  const std::vector<Check> network =
+      CheckDirectory(wanted, {.file_system = "network", .node_local = node});
+  ASSERT_NE(Find(network, "file_system"), nullptr);
+  EXPECT_EQ(Find(network, "file_system")->verdict, Verdict::kWarning);
+  EXPECT_NE(Find(network, "file_system")->message.find("written to " + node), std::string::npos);
+  EXPECT_TRUE(std::any_of(network.begin(), network.end(), [&node](const Check& check) {
+    return check.name == "writable" && check.message.find(node) != std::string::npos;
+  }));
+  const std::vector<Check> nowhere =
+      CheckDirectory(wanted, {.file_system = "network", .node_local = wanted + "/no/where"});
+  EXPECT_EQ(Find(nowhere, "file_system")->verdict, Verdict::kProblem);
+  const std::vector<Check> local = CheckDirectory(wanted, {.file_system = "local"});
+  EXPECT_EQ(Find(local, "file_system")->verdict, Verdict::kNote);
+  EXPECT_NE(Find(local, "file_system")->message.find("write call"), std::string::npos);
+  EXPECT_EQ(Find(CheckEnvironment({{"HEADWAY_FILE_SYSTEM", "nfs"}}), "variable")->verdict,
+            Verdict::kWarning);
 }
 
 TEST(Doctor, SaysHowToMendEveryProblem) {

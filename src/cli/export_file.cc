@@ -20,14 +20,13 @@ Result<ExportFile> ExportFile::Open(const std::string& path, Output* out) {
   }
   struct stat info;
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
-    file.fd_ = UniqueFd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+    file.fd_ = OpenFile(path, O_WRONLY | O_NOCTTY);
     if (!file.fd_.ok()) return ErrnoStatus(errno, "open", path);
     return file;
   }
   std::string temporary =
       path + "." + uid_internal::ToHex(uid_internal::Random()).substr(0, 16) + ".tmp";
-  file.fd_ = UniqueFd(
-      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+  file.fd_ = OpenFile(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
   if (!file.fd_.ok()) return ErrnoStatus(errno, "create", path);
   file.temporary_ = std::move(temporary);
   return file;

@@ -49,14 +49,14 @@ TEST(HelperTest, DoesARoundNowAndThenAndALastOne) {
 }
 
 TEST(HelperTest, TellsWhatIsAmiss) {
-  Shared mended;
+  Shared heard;
   auto helper = Helper::Start({.name = "test", .every_ns = 1000, .round = [&]() -> Result<bool> {
-                                 if (*mended == 0) return Status(Code::kUnknown, "two\nlines");
+                                 if (*heard == 0) return Status(Code::kUnknown, "two\nlines");
                                  return true;
                                }});
   ASSERT_TRUE(helper.ok());
   EXPECT_EQ(Await(&*helper, "two lines"), "two lines");
-  *mended = 1;
+  *heard = 1;  // only now: of several lines the last one is heard
   EXPECT_EQ(Await(&*helper, ""), "");
 }
 

@@ -59,10 +59,8 @@ bool OwnerIsGone(int lock, const std::string& boot) {
 bool SweepOne(int incoming, const std::string& path, const std::string& name, WallNs now,
               const std::string& boot) {
   const std::string lock_name = name + std::string(kLockSuffix);
-  const UniqueFd lock(
-      ::openat(incoming, lock_name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-  const UniqueFd directory(
-      ::openat(incoming, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const UniqueFd lock = OpenFileAt(incoming, lock_name, O_RDWR | O_NOFOLLOW | O_NONBLOCK);
+  const UniqueFd directory = OpenFileAt(incoming, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!directory.ok() && errno != ENOENT) return false;
   std::vector<std::string> names;
   if (directory.ok()) {
@@ -91,6 +89,10 @@ Result<std::string> ReadBytes(int fd, std::size_t size, const std::string& name)
     const ssize_t got = ::read(fd, data.data() + done, size - done);
     if (got < 0) {
       if (errno == EINTR) continue;
+      if (errno == EBADF) {
+        return Status(Code::kDataLoss,
+                      "cannot read " + name + ": it is closed, or not open for reading");
+      }
       return ErrnoStatus(errno, "read", name);
     }
     if (got == 0) break;
@@ -105,8 +107,8 @@ Result<std::string> ReadBytes(int fd, std::size_t size, const std::string& name)
 Result<Input> OpenInput(const std::string& path) {
   Input input;
   input.name = path == "-" ? "standard input" : path;
-  input.fd = UniqueFd(path == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-                                  : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  input.fd = path == "-" ? UniqueFd(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3))
+                         : OpenFile(path, O_RDONLY | O_NOCTTY);
   if (!input.fd.ok()) return ErrnoStatus(errno, "open", input.name);
   struct stat info;
   if (::fstat(input.fd.get(), &info) != 0) return ErrnoStatus(errno, "examine", input.name);
@@ -152,8 +154,7 @@ Result<Staging> Staging::Make(const std::string& dir) {
     const bool gone = !incoming.ok() && incoming.status().code() == Code::kNotFound;
     if (gone) continue;
     if (!incoming.ok()) return incoming.status();
-    lock = UniqueFd(::openat(incoming->get(), lock_name.c_str(),
-                             O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    lock = OpenFileAt(incoming->get(), lock_name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (lock.ok() || errno != ENOENT) break;
   }
   if (!incoming.ok()) return incoming.status();
@@ -189,7 +190,7 @@ Staging::~Staging() {
 
 std::int64_t SweepStaging(const std::string& dir, WallNs now) {
   const std::string path = JoinPath(dir, kIncoming);
-  const UniqueFd incoming(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const UniqueFd incoming = OpenFile(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!incoming.ok()) return 0;
   const Result<std::vector<std::string>> names = ListDirectory(path);
   if (!names.ok()) return 0;

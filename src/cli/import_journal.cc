@@ -152,8 +152,7 @@ Result<ImportedRun> CopyJournal(Input* input, const JournalTarget& target,
   std::string name = FileName(*header);
   const std::string path = JoinPath(staging->path(), name);
   {
-    const UniqueFd out(
-        ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    const UniqueFd out = OpenFile(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (!out.ok()) return ErrnoStatus(errno, "create", path);
     for (std::string part = std::move(head); !part.empty();) {
       HEADWAY_RETURN_IF_ERROR(WriteAll(out.get(), part, path));

@@ -73,7 +73,7 @@ Status Output::Flush() {
 }
 
 void Complain(std::string_view text) {
-  const std::string line = "headway: " + Printable(text) + "\n";
+  const std::string line = "headway: " + PrintableLine(text) + "\n";
   std::string_view rest = line;
   while (!rest.empty()) {
     const ssize_t wrote = ::write(STDERR_FILENO, rest.data(), rest.size());

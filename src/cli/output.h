@@ -45,7 +45,8 @@ class Output {
   Status status_;
 };
 
-/// Writes "headway: TEXT" and a line feed to standard error.
+/// Writes "headway: TEXT" as one line to standard error: control characters in it, line feeds too,
+/// are made visible.
 void Complain(std::string_view text);
 
 }  // namespace headway::cli

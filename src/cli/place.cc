@@ -4,10 +4,10 @@
 
 #include <cerrno>
 
-#include "base/limits.h"
-#include "base/utf8.h"
+#include "base/names.h"
 #include "cli/progress.h"
 #include "cli/text.h"
+#include "journal/placement.h"
 #include "recorder/environment.h"
 #include "runs/question.h"
 
@@ -35,15 +35,7 @@ void DescribeRun(Description* description, std::string* run) {
 
 Status CheckName(std::string_view what, std::string_view name) {
   if (name.empty()) return {Code::kInvalidArgument, std::string(what) + " must not be empty"};
-  if (name.size() > limits::kNameBytes) {
-    return {Code::kInvalidArgument, std::string(what) + " has " + std::to_string(name.size()) +
-                                        " bytes; at most " + std::to_string(limits::kNameBytes) +
-                                        " are allowed"};
-  }
-  if (!IsValidUtf8(name)) {
-    return {Code::kInvalidArgument, std::string(what) + " is not valid UTF-8"};
-  }
-  return OkStatus();
+  return CheckStoredName(what, name);
 }
 
 Status Resolve(Place* place) {
@@ -90,7 +82,10 @@ Status ResolveToRead(Place* place) {
 Result<runs::Run> FindRun(Place* place, const std::string& label) {
   HEADWAY_RETURN_IF_ERROR(ResolveToRead(place));
   std::vector<Status> problems;
-  Result<runs::Run> run = runs::Find(place->dirs, place->project, label, &problems);
+  Result<runs::Run> run = runs::Find(
+      place->dirs, place->project, label, &problems,
+      journal::NodeLocalDirectory(
+          recorder::RulesOf(recorder::DetectEnvironment(recorder::ProcessEnvironment()))));
   TellProblems(problems);
   return run;
 }

@@ -58,9 +58,10 @@ class RunCommand final : public Command {
     }
     SupervisorOptions options;
     options.environment = recorder::ProcessEnvironment();
-    const Result<SupervisedRun> run =
-        ChooseSupervisedRun(recorder::DetectEnvironment(options.environment), dir_, project_, run_);
+    const recorder::Environment env = recorder::DetectEnvironment(options.environment);
+    const Result<SupervisedRun> run = ChooseSupervisedRun(env, dir_, project_, run_);
     if (!run.ok()) return run.status();
+    TellStrangers(env);
     options.run = *run;
     options.command = command_;
     options.restarts = restarts_.value_or(options.restarts);
@@ -82,6 +83,14 @@ class RunCommand final : public Command {
   }
 
  private:
+  /// Ranks that nothing tells to belong together make runs of their own.
+  static void TellStrangers(const recorder::Environment& env) {
+    if (env.world_size <= 1 || env.rank > 0 || !env.job_id.empty() || !env.run_uid.empty()) return;
+    Complain("warning: there are " + std::to_string(env.world_size) +
+             " ranks and no job id: each rank under headway run makes a run of its own; set "
+             "HEADWAY_JOB_ID and HEADWAY_ATTEMPT_KEY to the same in all of them");
+  }
+
   std::string WhereTheReportIs(const SupervisedRun& run) const {
     std::string command = "headway goodput " + ShellWord(run.run);
     if (!project_.empty()) command += " --project " + ShellWord(run.project);

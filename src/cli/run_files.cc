@@ -32,13 +32,12 @@ Result<UniqueFd> OpenRunDirectory(const std::string& directory) {
     base = DirectoryOf(base);
   }
   if (base.empty()) base = "/";
-  UniqueFd fd(::open(base.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  UniqueFd fd = OpenFile(base, O_RDONLY | O_DIRECTORY);
   if (!fd.ok()) return ErrnoStatus(errno, "open directory", base);
   std::string path = base;
   for (const std::string& component : components) {
     path = JoinPath(path, component);
-    UniqueFd next(
-        ::openat(fd.get(), component.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    UniqueFd next = OpenFileAt(fd.get(), component, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (!next.ok()) {
       const int error = errno;
       struct stat info;

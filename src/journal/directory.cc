@@ -274,7 +274,7 @@ Result<RunChoice> ChooseRun(const RunRequest& request) {
 RunLock RunLock::Acquire(const std::string& run_directory) {
   RunLock lock;
   const std::string path = JoinPath(run_directory, ".lock");
-  lock.fd_ = UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  lock.fd_ = OpenFile(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
   if (!lock.fd_.ok()) return lock;
   for (int tries = 0; tries < 200; ++tries) {
     if (::flock(lock.fd_.get(), LOCK_EX | LOCK_NB) == 0) return lock;

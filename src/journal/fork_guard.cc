@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -15,7 +16,12 @@ namespace {
 
 // Fixed arrays, for the handler runs in a child in which a lock may be held for ever.
 constexpr std::size_t kEntries = limits::kOpenRecorders + 64;
-std::array<std::atomic<int>, kEntries> descriptors{};  // 0: free; n + 1: descriptor n
+struct Descriptor {
+  std::atomic<int> number{0};  // 0: free; -1: being filled in; n + 1: descriptor n
+  std::atomic<dev_t> device{0};
+  std::atomic<ino_t> inode{0};
+};
+std::array<Descriptor, kEntries> descriptors{};
 std::array<std::atomic<void*>, kEntries> pages{};
 
 void InChild() {
@@ -24,9 +30,15 @@ void InChild() {
       std::memset(page, 0, kForkWipedPageBytes);
     }
   }
-  for (std::atomic<int>& entry : descriptors) {
-    const int value = entry.exchange(0, std::memory_order_relaxed);
-    if (value > 0) ::close(value - 1);
+  for (Descriptor& entry : descriptors) {
+    const int value = entry.number.exchange(0, std::memory_order_relaxed);
+    struct stat info;
+    if (value <= 0 || ::fstat(value - 1, &info) != 0) continue;
+    // The program may have closed it, and opened a file of its own that got the number.
+    if (info.st_dev == entry.device.load(std::memory_order_relaxed) &&
+        info.st_ino == entry.inode.load(std::memory_order_relaxed)) {
+      ::close(value - 1);
+    }
   }
 }
 
@@ -35,10 +47,9 @@ bool Register() {
   return registered;
 }
 
-template <typename T>
-bool Replace(std::array<std::atomic<T>, kEntries>* entries, T from, T to) {
-  for (std::atomic<T>& entry : *entries) {
-    T expected = from;
+bool ReplacePage(void* from, void* to) {
+  for (std::atomic<void*>& entry : pages) {
+    void* expected = from;
     if (entry.compare_exchange_strong(expected, to, std::memory_order_relaxed)) return true;
   }
   return false;
@@ -53,19 +64,36 @@ void* MakeForkWipedPage() noexcept {
 #ifdef MADV_WIPEONFORK
   if (::madvise(page, kForkWipedPageBytes, MADV_WIPEONFORK) == 0) return page;
 #endif
-  if (Register() && Replace<void*>(&pages, nullptr, page)) return page;
+  if (Register() && ReplacePage(nullptr, page)) return page;
   ::munmap(page, kForkWipedPageBytes);
   return nullptr;
 }
 
 void FreeForkWipedPage(void* page) noexcept {
   if (page == nullptr) return;
-  Replace<void*>(&pages, page, nullptr);
+  ReplacePage(page, nullptr);
   ::munmap(page, kForkWipedPageBytes);
 }
 
-bool CloseInChildren(int fd) noexcept { return Register() && Replace(&descriptors, 0, fd + 1); }
+bool CloseInChildren(int fd) noexcept {
+  struct stat info;
+  if (!Register() || ::fstat(fd, &info) != 0) return false;
+  for (Descriptor& entry : descriptors) {
+    int expected = 0;
+    if (!entry.number.compare_exchange_strong(expected, -1, std::memory_order_relaxed)) continue;
+    entry.device.store(info.st_dev, std::memory_order_relaxed);
+    entry.inode.store(info.st_ino, std::memory_order_relaxed);
+    entry.number.store(fd + 1, std::memory_order_relaxed);
+    return true;
+  }
+  return false;
+}
 
-void KeepInChildren(int fd) noexcept { Replace(&descriptors, fd + 1, 0); }
+void KeepInChildren(int fd) noexcept {
+  for (Descriptor& entry : descriptors) {
+    int expected = fd + 1;
+    if (entry.number.compare_exchange_strong(expected, 0, std::memory_order_relaxed)) return;
+  }
+}
 
 }  // namespace headway::journal

@@ -17,7 +17,8 @@ void* MakeForkWipedPage() noexcept;
 void FreeForkWipedPage(void* page) noexcept;
 inline constexpr std::size_t kForkWipedPageBytes = 4096;
 
-/// Makes forked children close `fd`. False when too many are kept already.
+/// Makes forked children close `fd` if it is the same file then. False when too many are kept
+/// already.
 bool CloseInChildren(int fd) noexcept;
 /// Undoes CloseInChildren; call it before closing `fd`.
 void KeepInChildren(int fd) noexcept;

@@ -14,7 +14,7 @@ namespace {
 
 // Reads a small file of /proc. Empty when there is none.
 std::string ReadProc(const std::string& path) {
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const UniqueFd fd = OpenFile(path, O_RDONLY);
   if (!fd.ok()) return {};
   char buffer[2048];
   const ssize_t got = ::read(fd.get(), buffer, sizeof buffer);
@@ -85,7 +85,7 @@ enum class LockState : std::uint8_t { kFree, kHeld, kUnknown };
 
 LockState ProbeLock(int fd) {
   struct flock lock = {};
-  lock.l_type = F_RDLCK;
+  lock.l_type = F_WRLCK;  // what a lock of either kind would be in the way of
   lock.l_whence = SEEK_SET;
   lock.l_start = 0;
   lock.l_len = 1;
@@ -141,7 +141,7 @@ std::optional<bool> IsLocked(int fd) {
 
 bool LockJournal(int fd) {
   struct flock lock = {};
-  lock.l_type = F_WRLCK;
+  lock.l_type = F_RDLCK;
   lock.l_whence = SEEK_SET;
   lock.l_start = 0;
   lock.l_len = 1;

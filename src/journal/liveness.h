@@ -34,8 +34,9 @@ ProcessFacts ReadProcessFacts();
 Liveness ProbeLiveness(int fd, const Header& header);
 
 /// Takes the lock by which readers tell that a writer lives: an open-file-description lock on byte
-/// 0 of the file behind `fd`. The lock ends with the last reference to that open file, so `fd` must
-/// not be mapped. False when the file system has no such locks or someone else holds it.
+/// 0 of the file behind `fd`, which need not be writable. The lock ends with the last reference to
+/// that open file, so `fd` must not be mapped. False when the file system has no such locks or
+/// someone else holds it.
 bool LockJournal(int fd);
 
 /// Whether a writer holds that lock on the file behind `fd`; nothing when that can't be told.

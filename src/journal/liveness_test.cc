@@ -9,6 +9,7 @@
 
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "base/files.h"
 #include "journal/test_files.h"
@@ -193,6 +194,22 @@ TEST(LivenessTest, TheLockComesBackAfterAllDescriptorsWereClosed) {
   for (int fd = 3; fd < 200; ++fd) ::close(fd);
   (*writer)->Maintain();
   EXPECT_EQ(Probe((*writer)->path()), Liveness::kAlive);
+}
+
+TEST(ForkTest, AChildClosesNoFileThatGotTheNumberOfTheLock) {
+  const ScratchDir dir;
+  auto writer = JournalWriter::Create(dir.path(), {});
+  for (int fd = 3; fd < 200; ++fd) ::close(fd);
+  std::vector<UniqueFd> mine;
+  for (int i = 0; i < 20; ++i) mine.push_back(OpenFile("/dev/null", O_RDONLY));
+  const pid_t pid = Fork([&mine] {
+    for (const UniqueFd& fd : mine) {
+      if (::fcntl(fd.get(), F_GETFD) < 0) ::_exit(1);
+    }
+  });
+  int status = 0;
+  EXPECT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(ForkTest, AChildWritesNothingAndHarmsNothing) {

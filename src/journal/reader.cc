@@ -14,6 +14,9 @@
 namespace headway::journal {
 namespace {
 
+// More drops than a writer can have: a thousand million a second for three months.
+constexpr std::uint64_t kDropsMax = std::uint64_t{1} << 53;
+
 constexpr std::uint64_t kBufferSlots = 2048;  // 64 KiB: stays in a core's cache
 
 // How the words of a valid slot become a Record.
@@ -74,6 +77,11 @@ std::string Plural(std::uint64_t count, std::string_view what) {
 }  // namespace
 
 Status ReadSummary::Check(std::string_view path) const {
+  if (corrupt == 0 && damaged_counter) {
+    return {Code::kDataLoss, std::string(path) + ": the count of dropped records at byte " +
+                                 std::to_string(kLiveDroppedOffset) + " is damaged; the " +
+                                 Plural(records, "record") + " can be used"};
+  }
   if (corrupt == 0) return OkStatus();
   std::string where;
   for (const Finding& finding : findings) {
@@ -467,7 +475,9 @@ ReadSummary JournalReader::summary() const {
   if (const Result<int> open = in.File(); !open.ok()) {
     return summary;
   } else if (const auto got = ReadAt(*open, live, sizeof live, kLiveDroppedOffset, in.path);
-             got.ok() && *got == sizeof live && live[0] != 0) {
+             got.ok() && *got == sizeof live && live[0] > kDropsMax) {
+    summary.damaged_counter = true;  // it is outside of every checksum
+  } else if (got.ok() && *got == sizeof live && live[0] != 0) {
     summary.dropped = live[0];
     summary.first_drop_ns = WrappingAdd(static_cast<std::int64_t>(live[1]), in.to_wall);
     summary.last_drop_ns = WrappingAdd(static_cast<std::int64_t>(live[2]), in.to_wall);

@@ -49,9 +49,10 @@ struct ReadSummary {
   std::uint64_t tombstones = 0;     ///< slots
   std::uint64_t corrupt = 0;        ///< slots
   bool torn_tail = false;
+  bool damaged_counter = false;  ///< `dropped` could not be read: what stands there can't be true
   std::vector<Finding> findings;
 
-  /// OK, or DataLoss naming file and offset of the first corrupt stretch.
+  /// OK, or DataLoss naming file and offset of the first corrupt stretch, or of the counter.
   Status Check(std::string_view path) const;
 };
 

@@ -335,6 +335,23 @@ TEST(ReaderTest, AShrinkingFileIsAnAnswerNotASignal) {
   EXPECT_LE(total, 3000u);
 }
 
+TEST(ReaderTest, ACountOfDropsThatCannotBeIsDamage) {
+  const ScratchDir dir;
+  const std::string path = WriteSteps(dir.path(), 3);
+  std::string bytes = ReadBytes(path);
+  bytes[kLiveDroppedOffset + 7] ^= static_cast<char>(0x80);
+  WriteBytes(path, bytes);
+  const ReadResult read = Read(path);
+  EXPECT_EQ(read.records.size(), 3u);
+  EXPECT_EQ(read.summary.dropped, 0u);
+  const Status status = read.summary.Check(path);
+  EXPECT_EQ(status.code(), Code::kDataLoss);
+  EXPECT_EQ(status.message(),
+            path +
+                ": the count of dropped records at byte 3840 is damaged; the 3 records can be "
+                "used");
+}
+
 TEST(EndedCleanlyTest, LooksAtTheEnd) {
   const ScratchDir dir;
   const struct {

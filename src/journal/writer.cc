@@ -108,6 +108,11 @@ struct JournalWriter::Impl {
           MakeSlot(hot->salt, index, meta_high, time.ns, a, b));
   }
 
+  // As `reserve`, but within what this process may write: 0 or an errno value.
+  int Reserve(std::uint64_t offset, std::uint64_t size) const {
+    return MayGrowTo(offset + size) ? reserve(fd, offset, size) : EFBIG;
+  }
+
   // Identity of the file: user code that closes all descriptors must not make us write to another
   // file.
   bool IsOurs(int candidate) const {
@@ -118,18 +123,32 @@ struct JournalWriter::Impl {
   }
 
   // Opens the journal's file anew; -1 when the name leads elsewhere now.
-  int Reopen(const std::string& path) const {
-    const int again = ::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    if (again >= 0 && !IsOurs(again)) {
-      ::close(again);
-      return -1;
+  int Reopen(const std::string& path, int access) const {
+    UniqueFd again = OpenFile(path, access | O_NOFOLLOW | O_NONBLOCK);
+    return IsOurs(again.get()) ? again.Release() : -1;
+  }
+
+  // Opens anew what someone who closes all descriptors has closed. A number that is not ours any
+  // more belongs to someone else: it is not ours to close. False without a file to write to. Under
+  // the mutex.
+  bool ReopenLost(const std::string& path) {
+    // Both looked at before either is opened: one may get the other's number.
+    const bool file_lost = !IsOurs(fd);
+    const bool lock_lost = locked && !IsOurs(lock_fd);
+    if (file_lost) fd = Reopen(path, O_RDWR);
+    if (lock_lost) {
+      // Without the lock this writer would look dead.
+      KeepInChildren(lock_fd);
+      lock_fd = Reopen(path, O_RDONLY);
+      if (lock_fd >= 0 && LockJournal(lock_fd)) CloseInChildren(lock_fd);
     }
-    return again;
+    return fd >= 0;
   }
 
   std::mutex mutex;  // growing, interning, finishing
-  int fd = -1;
+  std::atomic<int> fd{-1};
   int lock_fd = -1;
+  bool locked = false;
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
   std::uint64_t max_bytes = 0;
@@ -182,17 +201,13 @@ struct JournalWriter::Impl {
 // Reserves and maps at least up to `bytes`. 0 or an errno value. Under the mutex.
 int JournalWriter::Impl::ReserveTo(const std::string& path, std::uint64_t bytes) {
   if (bytes > space_bytes || bytes > max_bytes) return EFBIG;
-  if (!IsOurs(fd)) {
-    const int again = Reopen(path);
-    if (again < 0) return EBADF;
-    fd = again;  // the old number belongs to someone else: not ours to close
-  }
+  if (!ReopenLost(path)) return EBADF;
   while (reserved_bytes < bytes) {
     std::uint64_t size =
         std::min({chunk_bytes, space_bytes - reserved_bytes, max_bytes - reserved_bytes});
     int error = 0;
     // A nearly full disk may still hold a smaller piece.
-    while ((error = reserve(fd, reserved_bytes, size)) != 0) {
+    while ((error = Reserve(reserved_bytes, size)) != 0) {
       if (!IsLackOfSpace(error) || size <= kSliceBytes) return error;
       size /= 2;
     }
@@ -248,7 +263,7 @@ void JournalWriter::Impl::CountDrop(JournalWriter* writer, std::uint64_t count,
     if (before == 0) std::atomic_ref(*first).store(time.ns, std::memory_order_relaxed);
     std::atomic_ref(*last).store(time.ns, std::memory_order_relaxed);
     std::atomic_ref(*live).fetch_add(count, std::memory_order_relaxed);
-  } else if (IsOurs(fd)) {
+  } else if (MayGrowTo(kHeaderBytes) && IsOurs(fd)) {
     std::uint64_t live[3] = {before + count, static_cast<std::uint64_t>(time.ns),
                              static_cast<std::uint64_t>(time.ns)};
     if (before == 0) {
@@ -280,7 +295,7 @@ std::int64_t JournalWriter::Impl::WriteSlots(JournalWriter* writer, const Slot* 
   const auto* data = reinterpret_cast<const char*>(slots);
   std::uint64_t left = count * kSlotBytes;
   std::uint64_t offset = SlotOffset(index);
-  bool failed = offset + left > max_bytes || !IsOurs(fd);
+  bool failed = offset + left > max_bytes || !MayGrowTo(offset + left) || !IsOurs(fd);
   while (!failed && left > 0) {
     const ssize_t wrote = ::pwrite(fd, data, left, static_cast<off_t>(offset));
     if (wrote < 0 && errno == EINTR) continue;
@@ -421,36 +436,31 @@ Result<std::unique_ptr<JournalWriter>> JournalWriter::Create(const std::string& 
 
   writer->path_ = JoinPath(directory, FileName(header, clock.Wall()));
   const std::string temporary = JoinPath(directory, "." + ToHex(header.uid) + ".tmp");
-  int fd = ::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  const int fd = OpenFile(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600).Release();
   if (fd < 0) return ErrnoStatus(errno, "create", temporary);
-  if (fd <= STDERR_FILENO) {
-    // A program without its standard streams would print into the journal.
-    const int moved = ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    ::close(fd);
-    fd = moved;
-  }
   impl.fd = fd;
   const auto fail = [&temporary](int error, std::string_view what) {
     ::unlink(temporary.c_str());
     return ErrnoStatus(error, what, temporary);
   };
   struct stat info;
-  if (fd < 0 || ::fstat(fd, &info) != 0) return fail(errno, "examine");
+  if (::fstat(fd, &info) != 0) return fail(errno, "examine");
   header.device = impl.device = static_cast<std::uint64_t>(info.st_dev);
   header.inode = impl.inode = static_cast<std::uint64_t>(info.st_ino);
 
   // The lock sits on an open file of its own: a mapping would hold on to it, also in a child.
   header.locked = false;
   if (options.lock) {
-    impl.lock_fd = ::open(temporary.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    header.locked = impl.lock_fd > STDERR_FILENO && LockJournal(impl.lock_fd);
+    impl.lock_fd = OpenFile(temporary, O_RDONLY | O_NOFOLLOW).Release();
+    header.locked = impl.lock_fd >= 0 && LockJournal(impl.lock_fd);
     if (header.locked) CloseInChildren(impl.lock_fd);
+    impl.locked = header.locked;
   }
 
   hot->salt = SaltOf(header.uid);
   hot->owner = 1;
   if (header.mapped) {
-    const int error = impl.reserve(fd, 0, kFirstChunkBytes);
+    const int error = impl.Reserve(0, kFirstChunkBytes);
     const bool unsupported = error == EOPNOTSUPP || error == ENOSYS || error == EINVAL;
     if (error != 0 && !(unsupported && options.mode == WriterOptions::Mode::kAuto)) {
       return fail(error, "reserve space for");
@@ -474,6 +484,7 @@ Result<std::unique_ptr<JournalWriter>> JournalWriter::Create(const std::string& 
     impl.reserved_bytes = kFirstChunkBytes;
     hot->slots = impl.base + kHeaderBytes;
   }
+  if (!MayGrowTo(kHeaderBytes)) return fail(EFBIG, "write the header of");
   const std::array<std::byte, kHeaderBytes> bytes = EncodeHeader(header);
   if (::pwrite(fd, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
     return fail(errno == 0 ? ENOSPC : errno, "write the header of");
@@ -574,12 +585,7 @@ void JournalWriter::Maintain() noexcept {
   if (!owned()) return;
   const std::lock_guard lock(impl_->mutex);
   if (impl_->finished.load(std::memory_order_relaxed)) return;
-  if (header_.locked && !impl_->IsOurs(impl_->lock_fd)) {
-    // Someone closed all descriptors; without the lock this writer would look dead.
-    KeepInChildren(impl_->lock_fd);
-    impl_->lock_fd = impl_->Reopen(path_);
-    if (impl_->lock_fd >= 0 && LockJournal(impl_->lock_fd)) CloseInChildren(impl_->lock_fd);
-  }
+  impl_->ReopenLost(path_);
   if (!header_.mapped) return;
   const std::uint64_t used = SlotOffset(hot_->next.load(std::memory_order_relaxed));
   if (used + kMaintainBytes / 2 < impl_->ready_bytes) return;
@@ -602,8 +608,10 @@ void JournalWriter::Finish() noexcept {
   // From here on no slot can be claimed: every claim expects a smaller number.
   const std::uint64_t end = hot_->next.exchange(kClosed, std::memory_order_acq_rel);
   // Slots claimed before lie below the new end, so that even a late thread writes inside the file.
-  if (impl_->IsOurs(impl_->fd)) {
-    (void)!::ftruncate(impl_->fd, static_cast<off_t>(SlotOffset(end)));
+  struct stat info;
+  const auto end_bytes = static_cast<off_t>(SlotOffset(end));
+  if (impl_->IsOurs(impl_->fd) && ::fstat(impl_->fd, &info) == 0 && info.st_size > end_bytes) {
+    (void)!::ftruncate(impl_->fd, end_bytes);
   }
   if (impl_->lock_fd >= 0) {
     KeepInChildren(impl_->lock_fd);

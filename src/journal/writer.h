@@ -26,7 +26,8 @@
 /// the caller plus about 10 ns; no allocation, no system call but for one `madvise` in 4096 records
 /// and a `fallocate` in 8192 to 524288 (both ahead of use; see Maintain). Space: when it can't be
 /// had, records are dropped and counted; the next record that fits is preceded by a kDropped
-/// record. Never SIGBUS: space is reserved before it is mapped.
+/// record. Never SIGBUS: space is reserved before it is mapped. Never SIGXFSZ: what a limit on the
+/// size of files (RLIMIT_FSIZE) forbids is no space.
 
 namespace headway::journal {
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -257,14 +258,39 @@ TEST_P(WriterTest, SurvivesThatSomeoneClosesAllDescriptors) {
   for (int i = 1; i < 30'000; ++i) writer->Append(kStep, writer->Now(), i, 0);
   EXPECT_EQ(ReadBytes(victim), "");
   const ReadResult read = Read(writer->path());
-  if (GetParam() == WriterOptions::Mode::kMapped) {
-    EXPECT_EQ(read.records.size(), 30'000u);
-    EXPECT_EQ(writer->dropped(), 0u);
-  } else {
-    EXPECT_EQ(read.records.size() + writer->dropped(), 30'000u);
-  }
+  EXPECT_EQ(read.records.size(), 30'000u);
+  EXPECT_EQ(writer->dropped(), 0u);
   writer->Finish();
   for (const int fd : mine) EXPECT_EQ(::close(fd), 0);
+}
+
+// A daemon has no standard streams: what it prints all the same must not land in the journal.
+void WriteToStreams() {
+  for (int fd = 0; fd < 3; ++fd) {
+    if (::fcntl(fd, F_GETFD) >= 0 || ::write(fd, "print", 5) >= 0) ::_exit(10 + fd);
+  }
+}
+
+TEST_P(WriterTest, ADaemonNeverPrintsIntoItsJournal) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    for (int fd = 0; fd < 3; ++fd) ::close(fd);
+    auto writer = Make(Options());
+    WriteToStreams();
+    writer->Append(kStep, writer->Now(), 0, 0);
+    WriteToStreams();
+    ::close_range(0, 255, 0);  // daemonised only now
+    writer->Maintain();        // takes its lock again
+    WriteToStreams();
+    for (int i = 1; i < 30'000; ++i) writer->Append(kStep, writer->Now(), i, 0);  // grows
+    WriteToStreams();
+    const ReadResult read = Read(writer->path());
+    if (!read.status.ok() || !read.summary.findings.empty()) ::_exit(1);
+    ::_exit(read.records.size() == 30'000 ? 0 : 2);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(status, 0);
 }
 
 // --- Only for mappings

@@ -426,7 +426,7 @@ void Attempt::ProcessLead(const Record& record, std::int64_t time) {
 // Nobody knows what happened since the first record that was dropped (since the last one kept,
 // where that is not known either): that is not progress. May also be told after the end.
 void Attempt::Dropped(const Record& record, std::int64_t net) {
-  state_.notes[Note::kDroppedRecords] += record.a;
+  state_.notes.Count(Note::kDroppedRecords, record.a);
   if (state_.ended) net = std::min(net, context_->net.Net(state_.end_wall));
   if (record.b != 0 && record.b != kNoTime) {
     Advance(&state_, std::min(net, context_->net.Net(TakenTime(record.b))));

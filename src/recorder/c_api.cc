@@ -82,10 +82,10 @@ void FinishAll(int status) noexcept {
 }
 
 void HookExit() {
-  // on_exit, unlike atexit, is told the status. The library is never unloaded (-z nodelete), so
-  // that the handler stays where it is.
+  // on_exit, unlike atexit, is told the status: as it was given, of which the system keeps a byte.
+  // The library is never unloaded (-z nodelete), so that the handler stays where it is.
   [[maybe_unused]] static const bool hooked =
-      ::on_exit([](int status, void*) { FinishAll(status); }, nullptr) == 0;
+      ::on_exit([](int status, void*) { FinishAll(status & 0xff); }, nullptr) == 0;
 }
 
 // --- SIGTERM

@@ -212,6 +212,14 @@ TEST_F(ApiTest, EndsAreToldApart) {
        3,
        0,
        {{RecordType::kJobEnd, 3}}},
+      {"exit 256, of which the system keeps a byte",
+       [] {
+         static Recorder run = Recorder::Open({.run = "r"});
+         std::exit(256);
+       },
+       0,
+       0,
+       {{RecordType::kJobEnd, 0}}},
       {"leaving the scope, then exit 4",
        [] {
          { Recorder run = Recorder::Open({.run = "r"}); }

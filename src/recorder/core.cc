@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "base/limits.h"
+#include "base/names.h"
 #include "journal/directory.h"
 #include "journal/liveness.h"
 #include "journal/placement.h"
@@ -52,13 +53,6 @@ std::uint64_t PackSpan(std::int64_t seq, std::uint32_t name, SpanKind kind, Bloc
          static_cast<std::uint64_t>(seq);
 }
 static_assert(limits::kJournalRecords <= std::uint64_t{1} << 31);
-
-Status CheckName(std::string_view what, std::string_view name) {
-  if (name.size() <= limits::kNameBytes) return OkStatus();
-  return {Code::kInvalidArgument, "the " + std::string(what) + " has " +
-                                      std::to_string(name.size()) + " bytes; " +
-                                      std::to_string(limits::kNameBytes) + " are allowed"};
-}
 
 std::string FirstOf(std::string_view a, std::string_view b, std::string_view c = {}) {
   return std::string(!a.empty() ? a : !b.empty() ? b : c);
@@ -122,19 +116,19 @@ Result<std::unique_ptr<Core>> Core::Open(const CoreOptions& options, const Envir
     header.attempt_key = AttemptKeyOf(header.job_id, header.attempt_index);
   }
   header.software = "headway " HEADWAY_VERSION;
-  HEADWAY_RETURN_IF_ERROR(CheckName("project", header.project));
-  HEADWAY_RETURN_IF_ERROR(CheckName("run name", header.run));
-  HEADWAY_RETURN_IF_ERROR(CheckName("job id", header.job_id));
-  HEADWAY_RETURN_IF_ERROR(CheckName("attempt key", header.attempt_key));
+  HEADWAY_RETURN_IF_ERROR(CheckNewName("the project", header.project));
+  HEADWAY_RETURN_IF_ERROR(CheckNewName("the run's name", header.run));
+  HEADWAY_RETURN_IF_ERROR(CheckNewName("the job id", header.job_id));
+  HEADWAY_RETURN_IF_ERROR(CheckNewName("the attempt key", header.attempt_key));
 
   const std::string wanted = pick(options.dir, env.dir, "");
   if (wanted.empty()) {
     return Status(Code::kFailedPrecondition,
                   "no directory for journals: set HEADWAY_DIR, for there is no HOME");
   }
-  const journal::Place place = journal::ChoosePlace(
-      wanted, header.rank,
-      {.file_system = env.file_system, .node_local = FirstOf(options.node_local, env.node_dir)});
+  journal::PlaceRules rules = RulesOf(env);
+  rules.node_local = FirstOf(options.node_local, rules.node_local);
+  const journal::Place place = journal::ChoosePlace(wanted, header.rank, rules);
   header.destination = place.destination;
 
   journal::RunRequest request;

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/files.h"
 #include "base/limits.h"
 #include "journal/directory.h"
 #include "journal/test_files.h"
@@ -114,6 +115,26 @@ TEST_F(CoreTest, TheProgramOutweighsTheEnvironmentButNotItsSupervisor) {
   EXPECT_EQ(core->writer().header().project, "e");
   EXPECT_EQ(core->writer().header().run, "e");
   EXPECT_EQ(core->run_uid_hex(), env.run_uid);
+}
+
+TEST_F(CoreTest, NamesFollowOneRuleWhereverTheyComeFrom) {
+  const auto message = [](const CoreOptions& options, const Environment& env) {
+    return Core::Open(options, env).status().message();
+  };
+  Environment env;
+  CoreOptions options = Options();
+  options.run = "\xff\xfe";
+  EXPECT_EQ(message(options, env), "the run's name is not valid UTF-8");
+  options.run = "";
+  env.run = "a\nb";
+  EXPECT_EQ(message(options, env), "the run's name must not hold control characters");
+  env.run = "";
+  env.project = "a\tb";
+  EXPECT_EQ(message(options, env), "the project must not hold control characters");
+  env.project = "";
+  options.attempt_key = std::string(257, 'x');
+  EXPECT_EQ(message(options, env), "the attempt key has 257 bytes; at most 256 are allowed");
+  EXPECT_TRUE(ListDirectory(dir_.path())->empty());
 }
 
 TEST_F(CoreTest, RestartsContinueTheRun) {

@@ -244,6 +244,10 @@ Environment DetectEnvironment(const EnvMap& env) {
   return out;
 }
 
+journal::PlaceRules RulesOf(const Environment& env) {
+  return {.file_system = env.file_system, .node_local = env.node_dir};
+}
+
 EnvMap ProcessEnvironment() {
   EnvMap env;
   for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {

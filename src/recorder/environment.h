@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "journal/placement.h"
+
 /// What the environment says about a process: rank, world, job, attempt. A pure function of the
 /// variables; the one table of variables is in environment.cc and is printed in
 /// docs/environment.md.
@@ -42,6 +44,9 @@ std::string AttemptKeyOf(std::string_view job_id, std::int64_t attempt_index);
 
 /// Never fails: what can't be read (RANK=captain) counts as not set.
 Environment DetectEnvironment(const EnvMap& env);
+
+/// What it says about where journals lie.
+journal::PlaceRules RulesOf(const Environment& env);
 
 /// The variables of this process.
 EnvMap ProcessEnvironment();

@@ -1,5 +1,8 @@
 #include "runs/runs.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -192,7 +195,7 @@ std::vector<Record> Findings(const journal::ReadSummary& summary, WriterId write
   };
   note("torn_tail", summary.torn_tail ? 1 : 0);
   note("journal_hole", summary.tombstones);
-  note("journal_damage", summary.corrupt);
+  note("journal_damage", summary.corrupt + (summary.damaged_counter ? 1 : 0));
   note("unknown_type", summary.unknown_types);
   note("clock_step", stepped ? 1 : 0);
   if (summary.dropped > dropped_recorded && summary.last_drop_ns != kNoTime) {
@@ -276,6 +279,15 @@ Result<std::vector<Run>> ListAll(const std::vector<std::string>& dirs, const std
   return runs;
 }
 
+// Whether this user's `node_local` has the run.
+bool LiesIn(const std::string& node_local, const std::string& project, const std::string& label) {
+  struct stat info;
+  // What others put where they can write is none of ours.
+  if (node_local.empty() || ::lstat(node_local.c_str(), &info) != 0) return false;
+  if (!S_ISDIR(info.st_mode) || info.st_uid != ::geteuid()) return false;
+  return Find({node_local}, project, label).ok();
+}
+
 }  // namespace
 
 Result<std::vector<Run>> List(const std::vector<std::string>& dirs, const std::string& project,
@@ -289,7 +301,8 @@ Result<std::vector<Run>> List(const std::vector<std::string>& dirs, const std::s
 }
 
 Result<Run> Find(const std::vector<std::string>& dirs, const std::string& project,
-                 const std::string& label, std::vector<Status>* problems) {
+                 const std::string& label, std::vector<Status>* problems,
+                 const std::string& node_local) {
   std::vector<Broken> broken;
   auto runs = ListAll(dirs, project, &broken);
   if (!runs.ok()) return runs.status();
@@ -317,6 +330,10 @@ Result<Run> Find(const std::vector<std::string>& dirs, const std::string& projec
     message += "; " + std::to_string(broken.size()) +
                (broken.size() == 1 ? " file there" : " files there") +
                " can't be read, see headway runs list";
+  }
+  if (LiesIn(node_local, project, label)) {
+    message += "; journals of it lie in " + node_local +
+               " on this machine and have not been copied: read them with --dir " + node_local;
   }
   return Status(Code::kNotFound, message);
 }

@@ -36,9 +36,12 @@ Result<std::vector<Run>> List(const std::vector<std::string>& dirs, const std::s
 /// The run called `label`: a name (its newest run), `name@<start>` or the uid in hex. NotFound
 /// names the newest ones; a name of which there are journals, but none that can be read, is an
 /// error with their code (DataLoss: damaged). `*problems` (may be null) gets what can't be read
-/// where this run's journals lie; other runs' files are no concern here.
+/// where this run's journals lie; other runs' files are no concern here. When there is no such run
+/// but `node_local` has one, this user's directory for journals of this machine, the message says
+/// so: they may have been copied to none of the directories.
 Result<Run> Find(const std::vector<std::string>& dirs, const std::string& project,
-                 const std::string& label, std::vector<Status>* problems = nullptr);
+                 const std::string& label, std::vector<Status>* problems = nullptr,
+                 const std::string& node_local = {});
 
 /// A run's journals read into a ledger.
 struct Loaded {

@@ -39,8 +39,8 @@ bool Carrier::IsWanted(const Source& source) const {
 Status Carrier::NoteDelivered(const JournalUid& uid) const {
   const Result<UniqueFd> directory = MakeAndOpenDirectory(scope_.dir, {kDelivered});
   if (!directory.ok()) return directory.status();
-  const UniqueFd file(::openat(directory->get(), ToHex(uid).c_str(),
-                               O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const UniqueFd file =
+      OpenFileAt(directory->get(), ToHex(uid), O_WRONLY | O_CREAT | O_NOFOLLOW, 0600);
   return file.ok() ? OkStatus() : ErrnoStatus(errno, "create", JoinPath(scope_.dir, kDelivered));
 }
 

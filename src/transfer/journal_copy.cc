@@ -131,8 +131,7 @@ Status JournalCopy::Reach() {
       journal::MakeRunDirectory(destination, source_.header.project, source_.header.run);
   if (!directory.ok()) return directory.status();
   directory_ = *std::move(directory);
-  fd_ = UniqueFd(::openat(directory_.get(), name.c_str(),
-                          O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  fd_ = OpenFileAt(directory_.get(), name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   compare_ = fd_.ok() && !distrust_;
   if (fd_.ok()) return CheckHeader();
   if (errno != ENOENT) return ErrnoStatus(errno, "open", path_);
@@ -144,8 +143,7 @@ Status JournalCopy::Create() {
   const std::string name = source_.name();
   const std::string aside = "." + ToHex(source_.header.uid) + ".tmp";
   ::unlinkat(directory_.get(), aside.c_str(), 0);  // of someone who was killed here
-  fd_ = UniqueFd(::openat(directory_.get(), aside.c_str(),
-                          O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  fd_ = OpenFileAt(directory_.get(), aside, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (!fd_.ok()) return ErrnoStatus(errno, "create", path_);
   Status status = WriteBytes(source_.bytes.data(), source_.bytes.size(), 0);
   if (status.ok() && ::fsync(fd_.get()) != 0) status = ErrnoStatus(errno, "write", path_);

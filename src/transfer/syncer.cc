@@ -18,7 +18,7 @@ constexpr std::size_t kBlockBytes = std::size_t{64} << 10;
 // The name of a new file is kept by its directory.
 Status SyncDirectoryOf(const std::string& path) {
   const std::string directory = path.substr(0, path.rfind('/'));
-  const UniqueFd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const UniqueFd fd = OpenFile(directory, O_RDONLY | O_DIRECTORY);
   if (!fd.ok() || ::fsync(fd.get()) != 0) return ErrnoStatus(errno, "flush", directory);
   return OkStatus();
 }

@@ -9,6 +9,7 @@
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/files.h"
 #include "journal/directory.h"
 #include "journal/liveness.h"
 #include "journal/test_files.h"
@@ -287,6 +289,59 @@ TEST(CrashTest, AFullFileSystemDropsAndTellsButNeverKills) {
   }
   if (WEXITSTATUS(status) != 0) ::umount2(dir.path().c_str(), MNT_DETACH);
   EXPECT_EQ(WEXITSTATUS(status), 0) << "see FillTmpfs";
+}
+
+// Exit codes: see FillTmpfs.
+[[noreturn]] void WriteBeyondTheFileLimit(const std::string& place, WriterOptions::Mode mode) {
+  const auto limit = [](rlim_t bytes) {
+    rlimit now;
+    CHILD_CHECK(::getrlimit(RLIMIT_FSIZE, &now) == 0);
+    now.rlim_cur = bytes;
+    CHILD_CHECK(::setrlimit(RLIMIT_FSIZE, &now) == 0);
+  };
+  WriterOptions options;
+  options.mode = mode;
+  options.retry_ns = 0;
+  limit(1000);
+  const auto refused = JournalWriter::Create(place, options);
+  CHILD_CHECK(refused.status().code() == Code::kResourceExhausted);
+  CHILD_CHECK(ListDirectory(place)->empty());
+  limit(500 << 10);
+  auto writer = JournalWriter::Create(place, options);
+  CHILD_CHECK(writer.ok());
+  JournalWriter& w = **writer;
+  const std::uint32_t high = MetaHigh(RecordType::kStepStart, 0);
+  std::int64_t kept = 0;
+  for (std::int64_t i = 0; i < 50'000; ++i) kept += w.Append(high, w.Now(), i, 0) >= 0 ? 1 : 0;
+  w.Maintain();
+  CHILD_CHECK(kept > 10'000 && kept < 16'000);
+  CHILD_CHECK(w.dropped() == static_cast<std::uint64_t>(50'000 - kept));
+  limit(5000);  // below what is written already
+  for (std::int64_t i = 0; i < 100; ++i) {
+    CHILD_CHECK(mode == WriterOptions::Mode::kMapped || w.Append(high, w.Now(), i, 0) < 0);
+  }
+  w.Maintain();
+  limit(1 << 20);
+  CHILD_CHECK(w.Append(high, w.Now(), 50'000, 0) >= 0);
+  limit(5000);
+  w.Finish();
+  limit(1 << 20);
+  const ReadResult read = Read(w.path());
+  CHILD_CHECK(read.status.ok() && read.summary.findings.empty());
+  CHILD_CHECK(read.summary.dropped == w.dropped());
+  ::_exit(0);
+}
+
+TEST(CrashTest, ALimitOnTheSizeOfFilesDropsAndTellsButNeverKills) {
+  for (const auto mode : {WriterOptions::Mode::kMapped, WriterOptions::Mode::kWrite}) {
+    const ScratchDir dir;
+    const pid_t pid = ::fork();
+    if (pid == 0) WriteBeyondTheFileLimit(dir.path(), mode);
+    int status = 0;
+    ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+    ASSERT_TRUE(WIFEXITED(status)) << "killed by signal " << WTERMSIG(status);
+    EXPECT_EQ(WEXITSTATUS(status), 0) << "see WriteBeyondTheFileLimit";
+  }
 }
 
 // The one thing that a mapping does not survive (docs/adr/0011), and the way around it.

@@ -142,6 +142,26 @@ def test_names_that_can_be_none(headway: Headway, name: str | bytes) -> None:
     assert not [path for path in headway.files() if "default/default" not in str(path)]
 
 
+def test_names_that_are_given_to_nothing_new(headway: Headway) -> None:
+    result = headway("run", "--run", "a\nb", "--", "true", code=2)
+    assert result.stderr == "headway: the run's name must not hold control characters\n"
+
+
+def test_a_message_is_one_line(headway: Headway) -> None:
+    for arguments in (["goodput", "a\nb\tc\x1b[m"], ["a\nb"], ["import", "a\nb", "--run", "r"]):
+        told = headway(*arguments, code=None).stderr
+        assert "a\\x0ab" in told and told.count("\n") == 1, told
+
+
+def test_where_journals_lie_that_were_never_copied(headway: Headway, tmp_path: Path) -> None:
+    node = tmp_path / "node"
+    headway("import", EXAMPLES / "B.jsonl", "--run", "r", "--dir", node)
+    told = headway("goodput", "r", code=1).stderr
+    assert f"read them with --dir {node}" in told
+    assert "--dir" not in headway("goodput", "q", code=1).stderr
+    headway("goodput", "r", "--dir", node)
+
+
 def test_a_closed_pipe_is_no_error(with_run: Headway) -> None:
     lines = "".join(
         f'{{"ts": {n}, "type": "step_start", "step": {n}}}\n' for n in range(20_000)
@@ -274,6 +294,12 @@ def test_bash_completion_works(with_run: Headway) -> None:
         capture_output=True, text=True, timeout=SECONDS, check=True,
     )  # fmt: skip
     assert result.stdout.splitlines() == ["--explain", "timeline", "r"], result.stderr
+
+
+def test_doctor_follows_the_environment(headway: Headway, tmp_path: Path) -> None:
+    text = headway("doctor", "--no-python", env={"HEADWAY_FILE_SYSTEM": "network"}).stdout
+    assert f"journals are written to {tmp_path / 'node'}" in " ".join(text.split())
+    assert "be mapped in " + str(headway.data) not in " ".join(text.split())
 
 
 def test_doctor(headway: Headway, tmp_path: Path) -> None:

@@ -43,6 +43,50 @@ def test_output_and_exit_codes_pass_through(headway: Headway) -> None:
     headway("run", "--", "true", "--run", "x", code=0)
 
 
+def test_a_limit_on_the_size_of_files_ends_nobody(headway: Headway, tmp_path: Path) -> None:
+    # 25 is SIGXFSZ: the command must not inherit that we ignore it.
+    script = "set -- $(grep SigIgn /proc/self/status); echo $((0x$2 >> 24 & 1)); exit 3"
+    for limit in (1, 300):  # in KiB: no journal at all, and one that can't grow
+        result = subprocess.run(
+            ["bash", "-c", f'ulimit -f {limit}; "$@"', "-", headway.program, "run", *shell(script)],
+            env=headway.environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert result.returncode == 3 and result.stdout == "0\n", result.stderr
+    lines = "".join(f'{{"ts": {n}, "type": "step_start", "step": {n}}}\n' for n in range(20_000))
+    headway("import", "-", "--run", "r", input=lines)
+    out = tmp_path / "out.jsonl"
+    export = ["export", "r", "--as", "jsonl", "--out", out]
+    for arguments in (export, ["import", "-", "--run", "q"]):
+        result = subprocess.run(
+            ["bash", "-c", 'ulimit -f 1; "$@"', "-", headway.program, *arguments],
+            env=headway.environment, capture_output=True, text=True, input=lines, check=False,
+        )  # fmt: skip
+        assert result.returncode == 4 and "File too large" in result.stderr, result.stderr
+    assert not list(tmp_path.glob("out*"))
+
+
+def test_ranks_without_a_job_id_are_warned(headway: Headway) -> None:
+    def told(**env: str) -> str:
+        return headway("run", "--quiet", "--", "true", env=env).stderr
+
+    world = {"RANK": "0", "WORLD_SIZE": "3"}
+    assert told(**world).count("HEADWAY_JOB_ID") == 1
+    assert told(**{**world, "RANK": "1"}) == "", "one of them is enough"
+    assert told(RANK="0", WORLD_SIZE="1") == told() == ""
+    assert told(**world, HEADWAY_JOB_ID="j") == told(**world, HEADWAY_RUN_UID="1" * 32) == ""
+
+
+def test_ranks_with_a_job_id_and_an_attempt_key_meet(headway: Headway) -> None:
+    common = {"WORLD_SIZE": "3", "HEADWAY_JOB_ID": "j", "HEADWAY_ATTEMPT_KEY": "first"}
+    ranks = [
+        headway.start("run", "--run", "r", "--", "true", env={**common, "RANK": str(rank)})
+        for rank in range(3)
+    ]
+    assert [rank.wait() for rank in ranks] == [0, 0, 0]
+    assert len(headway.json("runs", "list")) == 1
+    assert len(headway.json("goodput", "r")["attempts"]) == 1
+
+
 def test_the_last_line_says_where_the_report_is(headway: Headway, tmp_path: Path) -> None:
     told = headway("run", "--run", "a b", "--", "true").stderr
     assert told == "headway: recorded as run a b; its report: headway goodput 'a b'\n"
