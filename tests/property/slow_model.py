@@ -23,6 +23,7 @@ from math import isqrt
 from typing import Any
 
 SECOND = 1_000_000_000
+DAY = 86_400 * SECOND
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 TIME_LIMIT = INT64_MAX // 2  # times beyond it are moved to it
 
@@ -296,7 +297,8 @@ def _note_seq_conflicts(group: list[Event]) -> None:
 def _apply_monotonic_clock(group: list[Event]) -> None:
     """Lines with a monotonic clock advance by it from the process's first such line.
 
-    A process begins at a `job_start`, and where the clock goes back although wall time does not.
+    A process begins at a `job_start`, where the clock goes back although wall time does not, and
+    where both have moved against each other by more than a day.
     """
     process: list[Event] = []
     for event in group:
@@ -305,8 +307,9 @@ def _apply_monotonic_clock(group: list[Event]) -> None:
         if process:
             last = process[-1]
             assert last.mono is not None
-            moved = (event.time - event.mono) - (last.time - last.mono)
-            if event.kind == "job_start" or (event.mono < last.mono and abs(moved) > SECOND):
+            moved = abs((event.time - event.mono) - (last.time - last.mono))
+            restarted = event.mono < last.mono and moved > SECOND
+            if event.kind == "job_start" or restarted or moved > DAY:
                 _anchor(process)
                 process = []
         process.append(event)

@@ -9,6 +9,8 @@ namespace headway::jsonl {
 namespace {
 
 constexpr std::int64_t kClockStepNs = 1'000'000'000;
+// Nobody sets a clock by more while a job runs: it is another machine's, or another boot's.
+constexpr std::int64_t kOtherClockNs = 86'400 * kClockStepNs;
 
 // Differences of two times do not fit into 64 bits.
 __extension__ using Wide = __int128;
@@ -61,8 +63,9 @@ class Clocks {
 
   bool StartsAnew(RecordIndex last, RecordIndex i) const {
     if (events_.records[i].type == RecordType::kJobStart) return true;
-    return events_.monos[i] < events_.monos[last] &&
-           Magnitude(Offset(i) - Offset(last)) > kClockStepNs;
+    const Wide moved = Magnitude(Offset(i) - Offset(last));
+    return moved > kOtherClockNs ||
+           (events_.monos[i] < events_.monos[last] && moved > kClockStepNs);
   }
 
   void AnchorProcess(std::vector<RecordIndex>* process) {

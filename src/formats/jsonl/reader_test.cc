@@ -527,16 +527,22 @@ TEST(ReadEventsTest, AdvancesWithTheMonotonicColumn) {
       {"so is a job start on a machine that has been up for longer",
        Tick("10", "500", R"("type":"job_start")") + Tick("100", "9000", R"("type":"job_start")"),
        {"/rank0 0 job_start @10000000000", "/rank0 1 job_start @100000000000"}},
+      {"and so is a clock that nobody can have set: more than a day off",
+       Tick("10", "500", R"("type":"step_start","step":0)") +
+           Tick("100", "90000", R"("type":"step_start","step":1)") +
+           Tick("101", "90001", R"("type":"query")"),
+       {"/rank0 0 step_start @10000000000", "/rank0 1 step_start a=1 @100000000000",
+        "/rank0 2 query @101000000000"}},
       {"lines without the column keep their time",
        Tick("10", "0", R"("type":"job_start")") + Tick("7", "1", R"("type":"heartbeat")") +
            "{\"ts\":12,\"type\":\"query\"}\n",
        {"/rank0 0 job_start @10000000000", "/rank0 1 clock a=7000000000 @11000000000",
         "/rank0 2 heartbeat @11000000000", "/rank0 3 query @12000000000"}},
       {"times beyond the end of time stay there",
-       Tick("9223372030", "-9223372036", R"("type":"heartbeat")") +
-           Tick("9223372030", "9223372036", R"("type":"query")"),
+       Tick("9223372030", "0", R"("type":"heartbeat")") +
+           Tick("9223372031", "80000", R"("type":"query")"),
        {"/rank0 0 heartbeat @9223372030000000000",
-        "/rank0 1 clock a=9223372030000000000 @9223372036854775807",
+        "/rank0 1 clock a=9223372031000000000 @9223372036854775807",
         "/rank0 2 query @9223372036854775807"}},
   };
   for (const Case& c : cases) EXPECT_EQ(Records(c.text), c.records) << c.what;
