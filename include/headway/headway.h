@@ -41,7 +41,7 @@ extern "C" {
 #endif
 
 /** Raised when a function or a field is added; never lowered. */
-#define HEADWAY_ABI_VERSION 1
+#define HEADWAY_ABI_VERSION 2
 
 /** HEADWAY_ABI_VERSION of the library that is loaded. */
 HEADWAY_API uint32_t headway_abi_version(void) HEADWAY_NOEXCEPT;
@@ -79,7 +79,8 @@ typedef struct headway_options {
   int32_t hook_sigterm;  /**< 1: SIGTERM is noted; then the earlier handler runs or the signal takes
                             its  usual course. Default 0. */
   int32_t hook_exit;     /**< 1 (default): exit() and return from main() end the job with the exit
-                            status     unless headway_finish() was called. */
+                            status     unless headway_finish() was called. 2: they note the exit
+                            status only, for programs that say themselves when their job ends. */
   int32_t job_start;     /**< 1 (default): opening records that the job starts. */
 } headway_options;
 
@@ -105,6 +106,12 @@ HEADWAY_API int32_t headway_open(const headway_options* options, headway_recorde
  * of the journal that was not used.
  */
 HEADWAY_API void headway_finish(headway_recorder* recorder, int32_t status) HEADWAY_NOEXCEPT;
+
+/**
+ * Stops recording without an end, as if the process had died here: for a job that starts again
+ * within its process and opens another recorder. Everything after it is ignored.
+ */
+HEADWAY_API void headway_abandon(headway_recorder* recorder) HEADWAY_NOEXCEPT;
 
 /** headway_finish() for every recorder of this process that asked for `hook_exit`. */
 HEADWAY_API void headway_finish_all(int32_t status) HEADWAY_NOEXCEPT;
@@ -172,6 +179,25 @@ HEADWAY_API headway_span headway_span_begin(headway_recorder* recorder, headway_
 
 /** Ends a span, from any thread. */
 HEADWAY_API void headway_span_end(headway_recorder* recorder, headway_span span) HEADWAY_NOEXCEPT;
+
+/* What happened at another time than now: history that is filled in. The record keeps its place in
+ * the order of recording; accounting takes none for earlier than the one before it. `time_ns` may
+ * be HEADWAY_NO_TIME: now. */
+
+/** Another start of the job; opening recorded the first one unless `job_start` was 0. */
+HEADWAY_API void headway_job_start_at(headway_recorder* recorder, int64_t time_ns) HEADWAY_NOEXCEPT;
+/** The job has ended; unlike headway_finish() it goes on recording. */
+HEADWAY_API void headway_job_end_at(headway_recorder* recorder, int32_t status,
+                                    int64_t time_ns) HEADWAY_NOEXCEPT;
+HEADWAY_API void headway_step_start_at(headway_recorder* recorder, int64_t step,
+                                       int64_t time_ns) HEADWAY_NOEXCEPT;
+HEADWAY_API headway_span headway_span_begin_at(headway_recorder* recorder, headway_span_kind kind,
+                                               headway_blocking blocking, headway_name_id name,
+                                               int64_t step, int64_t time_ns) HEADWAY_NOEXCEPT;
+HEADWAY_API void headway_span_end_at(headway_recorder* recorder, headway_span span,
+                                     int64_t time_ns) HEADWAY_NOEXCEPT;
+HEADWAY_API void headway_capacity_at(headway_recorder* recorder, int64_t available, int64_t active,
+                                     int64_t total, int64_t time_ns) HEADWAY_NOEXCEPT;
 
 /* Facts. */
 

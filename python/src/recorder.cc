@@ -34,10 +34,11 @@ enum class Call : unsigned {
   kNotice,
   kExclude,
   kConfig,
+  kAt,
 };
-constexpr std::array<const char*, 10> kCallNames = {
-    "step",     "step_end", "log",    "span",    "checkpoint_saved",
-    "rollback", "capacity", "notice", "exclude", "config"};
+constexpr std::array<const char*, 11> kCallNames = {
+    "step",     "step_end", "log",     "span",   "checkpoint_saved", "rollback",
+    "capacity", "notice",   "exclude", "config", "history"};
 
 struct RecorderObject {
   PyObject_HEAD RecorderState* state;
@@ -355,6 +356,75 @@ PyObject* ExcludeNs(PyObject* self_object, PyObject* const* values, Py_ssize_t c
   Py_RETURN_NONE;
 }
 
+// --- history: what happened at another time, which is None for now
+// -----------------------------------------------------------------------------------------
+
+std::int64_t TimeOf(PyObject* value) {
+  if (value == nullptr || value == Py_None) return HEADWAY_NO_TIME;
+  return ToInteger(value).value_or(HEADWAY_NO_TIME);
+}
+
+PyObject* JobStartAt(PyObject* self, PyObject* time) noexcept {
+  headway_job_start_at(Self(self).state->recorder, TimeOf(time));
+  Py_RETURN_NONE;
+}
+
+PyObject* JobEndAt(PyObject* self, PyObject* time) noexcept {
+  headway_job_end_at(Self(self).state->recorder, 0, TimeOf(time));
+  Py_RETURN_NONE;
+}
+
+// (step, time)
+PyObject* StepStartAt(PyObject* self_object, PyObject* const* values, Py_ssize_t count,
+                      PyObject*) noexcept {
+  RecorderObject& self = Self(self_object);
+  const std::optional<std::int64_t> step = count == 2 ? ToInteger(values[0]) : std::nullopt;
+  if (step) {
+    headway_step_start_at(self.state->recorder, *step, TimeOf(values[1]));
+  } else {
+    Drop(&self, Call::kAt, count > 0 ? values[0] : nullptr);
+  }
+  Py_RETURN_NONE;
+}
+
+// (kind, name, step, time): the handle for _span_end_at.
+PyObject* SpanBeginAt(PyObject* self_object, PyObject* const* values, Py_ssize_t count,
+                      PyObject*) noexcept {
+  RecorderObject& self = Self(self_object);
+  headway_span span = 0;
+  if (count == 4) {
+    const std::int64_t kind = ToInteger(values[0]).value_or(0);
+    const std::optional<headway_name_id> name = NameOf(&self, Call::kAt, values[1]);
+    const std::int64_t step = ToInteger(values[2]).value_or(HEADWAY_NO_STEP);
+    if (name) {
+      span = headway_span_begin_at(self.state->recorder, static_cast<headway_span_kind>(kind),
+                                   HEADWAY_BLOCKING_DEFAULT, *name, step, TimeOf(values[3]));
+    }
+  }
+  return PyLong_FromUnsignedLongLong(span);
+}
+
+// (handle, time)
+PyObject* SpanEndAt(PyObject* self, PyObject* const* values, Py_ssize_t count, PyObject*) noexcept {
+  if (count == 2) {
+    const headway_span span = PyLong_AsUnsignedLongLong(values[0]);
+    Swallow();
+    headway_span_end_at(Self(self).state->recorder, span, TimeOf(values[1]));
+  }
+  Py_RETURN_NONE;
+}
+
+// (available, active, total, time)
+PyObject* CapacityAt(PyObject* self, PyObject* const* values, Py_ssize_t count,
+                     PyObject*) noexcept {
+  if (count == 4) {
+    const auto number = [values](int i) { return ToInteger(values[i]).value_or(-1); };
+    headway_capacity_at(Self(self).state->recorder, number(0), number(1), number(2),
+                        TimeOf(values[3]));
+  }
+  Py_RETURN_NONE;
+}
+
 PyObject* ConfigJson(PyObject* self_object, PyObject* arguments) noexcept {
   const char* config_class = nullptr;
   const char* json = nullptr;
@@ -372,18 +442,28 @@ PyObject* DropCall(PyObject* self_object, PyObject* value) noexcept {
   Py_RETURN_NONE;
 }
 
-PyObject* FinishWith(PyObject* self_object, PyObject* value) noexcept {
-  const long status = PyLong_AsLong(value);
-  if (status == -1 && PyErr_Occurred() != nullptr) return nullptr;
+// Stops recording by `stop(recorder)`, which may wait for the heartbeat.
+template <typename Stop>
+PyObject* StopBy(PyObject* self_object, const Stop& stop) {
   RecorderState& state = *Self(self_object).state;
   ++state.references;  // another thread may drop the recorder meanwhile
   PyThreadState* const thread = PyEval_SaveThread();
-  headway_finish(state.recorder, static_cast<std::int32_t>(status));
+  stop(state.recorder);
   PyEval_RestoreThread(thread);
   state.finished = true;
   Release(&state);
   Py_RETURN_NONE;
 }
+
+PyObject* FinishWith(PyObject* self, PyObject* value) noexcept {
+  const long status = PyLong_AsLong(value);
+  if (status == -1 && PyErr_Occurred() != nullptr) return nullptr;
+  return StopBy(self, [status](headway_recorder* recorder) {
+    headway_finish(recorder, static_cast<std::int32_t>(status));
+  });
+}
+
+PyObject* Abandon(PyObject* self, PyObject*) noexcept { return StopBy(self, headway_abandon); }
 
 // --- questions
 // -------------------------------------------------------------------------------------
@@ -458,20 +538,22 @@ PyObject* New(PyTypeObject* type, PyObject* arguments, PyObject* keywords) noexc
   int heartbeat = 1;
   int sigterm = 0;
   int disabled = 0;
+  int exit_ends_job = 1;
+  int job_start = 1;
   long long rank = HEADWAY_FROM_ENVIRONMENT;
   long long world_size = HEADWAY_FROM_ENVIRONMENT;
   long long local_rank = HEADWAY_FROM_ENVIRONMENT;
   long long attempt_index = HEADWAY_FROM_ENVIRONMENT;
   PyObject* on_drop = Py_None;
-  static const char* const names[] = {"project",    "run",           "dir",       "resume",
-                                      "job_id",     "attempt_key",   "rank",      "world_size",
-                                      "local_rank", "attempt_index", "heartbeat", "hook_sigterm",
-                                      "disabled",   "on_drop",       nullptr};
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|$zzzzzzLLLLpppO:Recorder",
-                                   const_cast<char**>(names), &options.project, &options.run,
-                                   &options.dir, &options.resume, &options.job_id,
-                                   &options.attempt_key, &rank, &world_size, &local_rank,
-                                   &attempt_index, &heartbeat, &sigterm, &disabled, &on_drop)) {
+  static const char* const names[] = {
+      "project",  "run",        "dir",           "resume",        "job_id",    "attempt_key",
+      "rank",     "world_size", "local_rank",    "attempt_index", "heartbeat", "hook_sigterm",
+      "disabled", "on_drop",    "exit_ends_job", "job_start",     nullptr};
+  if (!PyArg_ParseTupleAndKeywords(
+          arguments, keywords, "|$zzzzzzLLLLpppOpp:Recorder", const_cast<char**>(names),
+          &options.project, &options.run, &options.dir, &options.resume, &options.job_id,
+          &options.attempt_key, &rank, &world_size, &local_rank, &attempt_index, &heartbeat,
+          &sigterm, &disabled, &on_drop, &exit_ends_job, &job_start)) {
     return nullptr;
   }
   options.rank = rank;
@@ -480,6 +562,8 @@ PyObject* New(PyTypeObject* type, PyObject* arguments, PyObject* keywords) noexc
   options.attempt_index = attempt_index;
   options.heartbeat = heartbeat;
   options.hook_sigterm = sigterm;
+  options.hook_exit = exit_ends_job != 0 ? 1 : 2;
+  options.job_start = job_start;
 
   const auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
   Ref object(allocate(type, 0));  // zeroed
@@ -554,10 +638,17 @@ PyMethodDef methods[] = {
     {"heartbeat", AsMethod(Heartbeat), METH_NOARGS,
      "heartbeat($self)\n--\n\nA sign of life; the recorder gives one each second by itself."},
     {"_exclude_ns", AsMethod(ExcludeNs), kFast, nullptr},
+    {"_job_start_at", AsMethod(JobStartAt), METH_O, nullptr},
+    {"_job_end_at", AsMethod(JobEndAt), METH_O, nullptr},
+    {"_step_start_at", AsMethod(StepStartAt), kFast, nullptr},
+    {"_span_begin_at", AsMethod(SpanBeginAt), kFast, nullptr},
+    {"_span_end_at", AsMethod(SpanEndAt), kFast, nullptr},
+    {"_capacity_at", AsMethod(CapacityAt), kFast, nullptr},
     {"_config_json", AsMethod(ConfigJson), METH_VARARGS, nullptr},
     {"_drop_exclude", AsMethod(DropCall<Call::kExclude>), METH_O, nullptr},
     {"_drop_config", AsMethod(DropCall<Call::kConfig>), METH_O, nullptr},
     {"_finish", AsMethod(FinishWith), METH_O, nullptr},
+    {"_abandon", AsMethod(Abandon), METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -77,7 +77,7 @@ void ForEachOpen(Function function) noexcept {
 
 void FinishAll(int status) noexcept {
   ForEachOpen([status](Core& core) {
-    if (core.hook_exit()) core.Finish(status);
+    if (core.hook_exit()) core.Exit(status);
   });
 }
 
@@ -176,6 +176,7 @@ Status Open(const headway_options* given, headway_recorder** recorder) {
   options.heartbeat = raw.heartbeat != 0;
   options.hook_sigterm = raw.hook_sigterm != 0;
   options.hook_exit = raw.hook_exit != 0;
+  options.exit_ends_job = raw.hook_exit != 2;
   options.job_start = raw.job_start != 0;
 
   std::atomic<Core*>* place = nullptr;
@@ -242,6 +243,10 @@ void headway_finish(headway_recorder* recorder, int32_t status) noexcept {
   if (recorder != nullptr) FromHandle(recorder)->Finish(status);
 }
 
+void headway_abandon(headway_recorder* recorder) noexcept {
+  if (recorder != nullptr) FromHandle(recorder)->Abandon();
+}
+
 void headway_finish_all(int32_t status) noexcept { FinishAll(status); }
 
 void headway_close(headway_recorder* recorder) noexcept {
@@ -289,21 +294,47 @@ headway_name_id headway_name(headway_recorder* recorder, const char* name) noexc
   return FromHandle(recorder)->writer().Intern(name);
 }
 
-headway_span headway_span_begin(headway_recorder* recorder, headway_span_kind kind,
-                                headway_blocking blocking, headway_name_id name,
-                                int64_t step) noexcept {
+headway_span headway_span_begin_at(headway_recorder* recorder, headway_span_kind kind,
+                                   headway_blocking blocking, headway_name_id name, int64_t step,
+                                   int64_t time_ns) noexcept {
   const auto raw_kind = static_cast<unsigned>(kind);
   const auto raw_blocking = static_cast<unsigned>(blocking);
   if (recorder == nullptr || raw_kind == 0 || raw_kind >= headway::kSpanKindCount ||
       raw_blocking > 2 || name > headway::journal::kMaxNameId) {
     return 0;
   }
-  return FromHandle(recorder)->BeginSpan(static_cast<SpanKind>(raw_kind),
-                                         static_cast<Blocking>(raw_blocking), name, step);
+  Core& core = *FromHandle(recorder);
+  return core.BeginSpan(static_cast<SpanKind>(raw_kind), static_cast<Blocking>(raw_blocking), name,
+                        step, core.At(time_ns));
+}
+
+void headway_span_end_at(headway_recorder* recorder, headway_span span, int64_t time_ns) noexcept {
+  if (recorder != nullptr) FromHandle(recorder)->EndSpan(span, FromHandle(recorder)->At(time_ns));
+}
+
+headway_span headway_span_begin(headway_recorder* recorder, headway_span_kind kind,
+                                headway_blocking blocking, headway_name_id name,
+                                int64_t step) noexcept {
+  return headway_span_begin_at(recorder, kind, blocking, name, step, HEADWAY_NO_TIME);
 }
 
 void headway_span_end(headway_recorder* recorder, headway_span span) noexcept {
   if (recorder != nullptr) FromHandle(recorder)->EndSpan(span);
+}
+
+void headway_job_start_at(headway_recorder* recorder, int64_t time_ns) noexcept {
+  if (recorder == nullptr) return;
+  FromHandle(recorder)->RecordAt(RecordType::kJobStart, FromHandle(recorder)->At(time_ns), 0);
+}
+
+void headway_job_end_at(headway_recorder* recorder, int32_t status, int64_t time_ns) noexcept {
+  if (recorder == nullptr) return;
+  FromHandle(recorder)->RecordAt(RecordType::kJobEnd, FromHandle(recorder)->At(time_ns), status);
+}
+
+void headway_step_start_at(headway_recorder* recorder, int64_t step, int64_t time_ns) noexcept {
+  if (recorder == nullptr) return;
+  FromHandle(recorder)->RecordAt(RecordType::kStepStart, FromHandle(recorder)->At(time_ns), step);
 }
 
 void headway_checkpoint_saved(headway_recorder* recorder, int64_t step) noexcept {
@@ -314,15 +345,21 @@ void headway_rollback(headway_recorder* recorder, int64_t step) noexcept {
   if (recorder != nullptr) FromHandle(recorder)->Record(RecordType::kRollback, step);
 }
 
-void headway_capacity(headway_recorder* recorder, int64_t available, int64_t active,
-                      int64_t total) noexcept {
+void headway_capacity_at(headway_recorder* recorder, int64_t available, int64_t active,
+                         int64_t total, int64_t time_ns) noexcept {
   if (recorder == nullptr) return;
   const auto half = [](int64_t value) -> std::uint64_t {
     return value < 0 || value >= 0xffffffff ? 0xffffffffu : static_cast<std::uint64_t>(value);
   };
-  FromHandle(recorder)->Record(RecordType::kCapacity,
-                               static_cast<std::int64_t>(half(available) | half(active) << 32),
-                               total < 0 ? -1 : total);
+  Core& core = *FromHandle(recorder);
+  core.RecordAt(RecordType::kCapacity, core.At(time_ns),
+                static_cast<std::int64_t>(half(available) | half(active) << 32),
+                total < 0 ? -1 : total);
+}
+
+void headway_capacity(headway_recorder* recorder, int64_t available, int64_t active,
+                      int64_t total) noexcept {
+  headway_capacity_at(recorder, available, active, total, HEADWAY_NO_TIME);
 }
 
 void headway_exclude(headway_recorder* recorder, int64_t from_ns, int64_t to_ns,

@@ -107,6 +107,64 @@ TEST_F(ApiTest, ErrorsComeAsCodeAndText) {
   EXPECT_TRUE(std::string_view(error).starts_with("project must not be empty")) << error;
 }
 
+TEST_F(ApiTest, HistoryIsFilledInAtTheTimesItHad) {
+  constexpr std::int64_t kStart = 1'767'225'600'000'000'000;
+  headway_options options = HEADWAY_OPTIONS_INIT;
+  options.run = "r";
+  options.job_start = 0;
+  headway_recorder* recorder = nullptr;
+  ASSERT_EQ(headway_open(&options, &recorder, nullptr, 0), 0);
+  headway_job_start_at(recorder, kStart);
+  const headway_span span =
+      headway_span_begin_at(recorder, HEADWAY_CUSTOM, HEADWAY_BLOCKING_DEFAULT,
+                            headway_name(recorder, "eval"), 7, kStart + 1);
+  headway_span_end_at(recorder, span, kStart + 2);
+  headway_capacity_at(recorder, 3, 2, 4, kStart + 3);
+  headway_step_start_at(recorder, 8, HEADWAY_NO_TIME);  // now
+  headway_job_end_at(recorder, 1, kStart + 4);
+  headway_step_start_at(recorder, 9, INT64_MAX);
+  headway_abandon(recorder);
+  headway_step_start(recorder, 10);  // nobody records any more
+  headway_close(recorder);
+  headway_job_start_at(nullptr, 1);
+  headway_job_end_at(nullptr, 0, 1);
+  headway_step_start_at(nullptr, 1, 1);
+  EXPECT_EQ(headway_span_begin_at(nullptr, HEADWAY_CUSTOM, HEADWAY_BLOCKING_YES, 0, 1, 1), 0u);
+  headway_span_end_at(nullptr, 1, 1);
+  headway_capacity_at(nullptr, 1, 1, 1, 1);
+  headway_abandon(nullptr);
+
+  const ReadResult read = ReadRun();
+  ASSERT_EQ(read.records.size(), 7u);
+  const RecordType types[] = {RecordType::kJobStart, RecordType::kSpanBegin, RecordType::kSpanEnd,
+                              RecordType::kCapacity, RecordType::kStepStart, RecordType::kJobEnd,
+                              RecordType::kStepStart};
+  for (std::size_t i = 0; i < read.records.size(); ++i) EXPECT_EQ(read.records[i].type, types[i]);
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ(read.records[static_cast<std::size_t>(i)].time_ns, kStart + i);
+  EXPECT_EQ(read.records[1].a, 7);
+  EXPECT_GT(read.records[4].time_ns, kStart);
+  EXPECT_EQ(read.records[5].time_ns, kStart + 4);
+  EXPECT_EQ(read.records[5].a, 1);
+  EXPECT_EQ(read.records[6].time_ns, INT64_MAX);
+}
+
+TEST_F(ApiTest, AnExitThatEndsNoJob) {
+  const int status = InChild([] {
+    headway_options options = HEADWAY_OPTIONS_INIT;
+    options.run = "r";
+    options.hook_exit = 2;
+    headway_recorder* recorder = nullptr;
+    headway_open(&options, &recorder, nullptr, 0);
+    std::exit(3);
+  });
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+  const ReadResult read = ReadRun();
+  ASSERT_EQ(read.records.size(), 2u);
+  EXPECT_EQ(read.records[1].type, RecordType::kExit);
+  EXPECT_EQ(read.records[1].a, 3);
+}
+
 TEST_F(ApiTest, OptionsOfAnOlderReleaseAreCompleted) {
   headway_options options = HEADWAY_OPTIONS_INIT;
   options.run = "old";

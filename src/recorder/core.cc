@@ -182,6 +182,7 @@ Result<std::unique_ptr<Core>> Core::Open(const CoreOptions& options, const Envir
   core->clock_ = options.clock != nullptr ? options.clock : &SystemClock::Get();
   core->continued_ = choice->continued;
   core->hook_exit_ = options.hook_exit;
+  core->exit_ends_job_ = options.exit_ends_job;
   core->hook_sigterm_ = options.hook_sigterm;
   core->run_uid_hex_ = ToHex(choice->uid);
   if (options.job_start) core->Record(RecordType::kJobStart, 0);
@@ -199,23 +200,31 @@ Core::~Core() {
   }
 }
 
+MonoNs Core::At(std::int64_t time_ns) const noexcept {
+  if (time_ns == kNoTime) return Now();
+  // Times near the ends of 64 bits wrap; nothing overflows.
+  const journal::Header& header = writer_->header();
+  const std::uint64_t since_anchor =
+      static_cast<std::uint64_t>(time_ns) - static_cast<std::uint64_t>(header.anchor.wall.ns);
+  return MonoNs{
+      static_cast<std::int64_t>(static_cast<std::uint64_t>(header.anchor.mono.ns) + since_anchor)};
+}
+
 std::uint64_t Core::BeginSpan(SpanKind kind, Blocking blocking, std::uint32_t name,
-                              std::int64_t step) noexcept {
-  const MonoNs now = writer_->Now();
+                              std::int64_t step, MonoNs at) noexcept {
   const std::int64_t seq = writer_->Append(
-      journal::MetaHigh(RecordType::kSpanBegin, kind, blocking, ThreadOrdinal()), now, step, name);
+      journal::MetaHigh(RecordType::kSpanBegin, kind, blocking, ThreadOrdinal()), at, step, name);
   // A begin that was not kept has no end either.
   return seq == journal::kNotKept ? 0 : PackSpan(seq, name, kind, blocking);
 }
 
-void Core::EndSpan(std::uint64_t span) noexcept {
+void Core::EndSpan(std::uint64_t span, MonoNs at) noexcept {
   if ((span & kSpanMark) == 0) return;
-  const MonoNs now = writer_->Now();
   const auto kind = static_cast<SpanKind>((span >> 57) & 31);
   const auto blocking = static_cast<Blocking>((span >> 55) & 3);
   const auto name = static_cast<std::uint32_t>((span >> 31) & journal::kMaxNameId);
   const auto seq = static_cast<std::int64_t>(span & ((std::uint64_t{1} << 31) - 1));
-  writer_->Append(journal::MetaHigh(RecordType::kSpanEnd, kind, blocking, ThreadOrdinal()), now,
+  writer_->Append(journal::MetaHigh(RecordType::kSpanEnd, kind, blocking, ThreadOrdinal()), at,
                   kNoStep, journal::PackSpanEnd(seq, name));
 }
 
@@ -233,11 +242,12 @@ void Core::Notice(int signal) noexcept {
   writer_->AppendEssential(journal::MetaHigh(RecordType::kNotice, 0), writer_->Now(), signal, 0);
 }
 
-void Core::Finish(int status) noexcept {
+void Core::End(RecordType how, int status) noexcept {
   if (!writer_->owned() || finished_.exchange(true)) return;
   heartbeat_.Stop();
-  writer_->AppendEssential(journal::MetaHigh(RecordType::kJobEnd, ThreadOrdinal()), writer_->Now(),
-                           status, 0);
+  if (how != RecordType::kNone) {
+    writer_->AppendEssential(journal::MetaHigh(how, ThreadOrdinal()), writer_->Now(), status, 0);
+  }
   writer_->Finish();
 }
 

@@ -32,6 +32,7 @@ struct CoreOptions {
   bool heartbeat = false;
   bool hook_sigterm = false;
   bool hook_exit = true;
+  bool exit_ends_job = true;  // else hook_exit notes the exit status only
   bool job_start = true;
 
   const Clock* clock = nullptr;  ///< null: the system's
@@ -80,12 +81,22 @@ class Core {
   ~Core();
 
   void Record(RecordType type, std::int64_t a, std::int64_t b = 0) noexcept {
-    const MonoNs now = writer_->Now();
-    writer_->Append(journal::MetaHigh(type, ThreadOrdinal()), now, a, b);
+    RecordAt(type, writer_->Now(), a, b);
   }
+  void RecordAt(RecordType type, MonoNs at, std::int64_t a, std::int64_t b = 0) noexcept {
+    writer_->Append(journal::MetaHigh(type, ThreadOrdinal()), at, a, b);
+  }
+  std::uint64_t BeginSpan(SpanKind kind, Blocking blocking, std::uint32_t name, std::int64_t step,
+                          MonoNs at) noexcept;
   std::uint64_t BeginSpan(SpanKind kind, Blocking blocking, std::uint32_t name,
-                          std::int64_t step) noexcept;
-  void EndSpan(std::uint64_t span) noexcept;
+                          std::int64_t step) noexcept {
+    return BeginSpan(kind, blocking, name, step, Now());
+  }
+  void EndSpan(std::uint64_t span, MonoNs at) noexcept;
+  void EndSpan(std::uint64_t span) noexcept { EndSpan(span, Now()); }
+  MonoNs Now() const noexcept { return writer_->Now(); }
+  /// A wall time as the journal's clock would have read; kNoTime: now.
+  MonoNs At(std::int64_t time_ns) const noexcept;
   void RecordNamed(RecordType type, std::uint32_t name, std::int64_t a, std::int64_t b) noexcept {
     writer_->Append(journal::NamedMetaHigh(static_cast<std::uint8_t>(type), name), writer_->Now(),
                     a, b);
@@ -94,7 +105,12 @@ class Core {
   void Beat() noexcept;
   /// Async-signal-safe.
   void Notice(int signal) noexcept;
-  void Finish(int status) noexcept;
+  void Finish(int status) noexcept { End(RecordType::kJobEnd, status); }
+  void Abandon() noexcept { End(RecordType::kNone, 0); }
+  /// The process ends with `status`, and hook_exit was asked for.
+  void Exit(int status) noexcept {
+    End(exit_ends_job_ ? RecordType::kJobEnd : RecordType::kExit, status);
+  }
 
   journal::JournalWriter& writer() { return *writer_; }
   const journal::JournalWriter& writer() const { return *writer_; }
@@ -106,11 +122,14 @@ class Core {
 
  private:
   Core() = default;
+  /// kNone: without a record.
+  void End(RecordType how, int status) noexcept;
 
   std::unique_ptr<journal::JournalWriter> writer_;
   const Clock* clock_ = nullptr;
   bool continued_ = false;
   bool hook_exit_ = false;
+  bool exit_ends_job_ = true;
   bool hook_sigterm_ = false;
   std::atomic<bool> finished_{false};
   std::string run_uid_hex_;
