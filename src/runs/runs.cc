@@ -236,11 +236,18 @@ Status ReadJournal(journal::JournalReader* reader, WriterId writer, bool stepped
   return OkStatus();
 }
 
+// All runs, or only those called `only`.
 Result<std::vector<Run>> ListAll(const std::vector<std::string>& dirs, const std::string& project,
+                                 const std::optional<std::string>& only,
                                  std::vector<Broken>* broken) {
   std::map<RunUid, Run> by_uid;
   for (const std::string& dir : Distinct(dirs)) {
-    auto names = journal::ListRuns(dir, project);
+    Result<std::vector<std::string>> names = std::vector<std::string>();
+    if (only) {
+      names->push_back(*only);
+    } else {
+      names = journal::ListRuns(dir, project);
+    }
     if (!names.ok()) return names.status();
     for (const std::string& name : *names) {
       std::vector<Status> unreadable;
@@ -293,7 +300,7 @@ bool LiesIn(const std::string& node_local, const std::string& project, const std
 Result<std::vector<Run>> List(const std::vector<std::string>& dirs, const std::string& project,
                               std::vector<Status>* problems) {
   std::vector<Broken> broken;
-  auto runs = ListAll(dirs, project, &broken);
+  auto runs = ListAll(dirs, project, std::nullopt, &broken);
   if (problems != nullptr) {
     for (Broken& one : broken) problems->push_back(std::move(one.status));
   }
@@ -304,12 +311,19 @@ Result<Run> Find(const std::vector<std::string>& dirs, const std::string& projec
                  const std::string& label, std::vector<Status>* problems,
                  const std::string& node_local) {
   std::vector<Broken> broken;
-  auto runs = ListAll(dirs, project, &broken);
-  if (!runs.ok()) return runs.status();
-  for (Run& run : *runs) {
-    if (run.label != label && ToHex(run.uid) != label) continue;
-    if (problems != nullptr) *problems = BrokenOf(run, Distinct(dirs), broken);
-    return std::move(run);
+  Result<std::vector<Run>> runs = std::vector<Run>();
+  // First where runs of that name lie: other ones may be thousands.
+  for (const std::optional<std::string>& only :
+       {std::optional(label), std::optional(label.substr(0, label.rfind('@'))),
+        std::optional<std::string>()}) {
+    broken.clear();
+    runs = ListAll(dirs, project, only, &broken);
+    if (!runs.ok()) return runs.status();
+    for (Run& run : *runs) {
+      if (run.label != label && ToHex(run.uid) != label) continue;
+      if (problems != nullptr) *problems = BrokenOf(run, Distinct(dirs), broken);
+      return std::move(run);
+    }
   }
   for (const std::string& dir : Distinct(dirs)) {
     const std::string directory = journal::RunDirectory(dir, project, label);
