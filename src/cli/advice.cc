@@ -50,7 +50,8 @@ constexpr std::array kRules = {
 
 class Adviser {
  public:
-  explicit Adviser(const Report& report) : report_(report), shares_(report.categories) {}
+  explicit Adviser(const Report& report)
+      : report_(report), shares_(report.categories, report.elapsed_ns) {}
 
   std::vector<Advice> Collect() {
     if (report_.elapsed_ns <= 0) return {};

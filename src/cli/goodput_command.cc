@@ -2,6 +2,7 @@
 #include <cctype>
 
 #include "cli/commands.h"
+#include "cli/difference.h"
 #include "cli/palette.h"
 #include "cli/place.h"
 #include "cli/report_text.h"
@@ -35,7 +36,10 @@ class GoodputCommand final : public Command {
     explain.completion = Completion::kChoices;
     explain.choices = CategoryNames();
     description->Choice("--accounting", "HOW", {"exact", "compat"}, &accounting_,
-                        "exact (the default); compat is not there yet");
+                        "exact (the default), or compat: the numbers of ml-goodput-measurement, on "
+                        "the same records");
+    description->Flag("--explain-difference", &difference_,
+                      "both accountings side by side, and why they differ");
     description->Count("--limit", "N", 1, &limit_,
                        "with --explain: how many intervals (text: 20, JSON: all)");
     DescribePlace(description, &place_);
@@ -47,9 +51,14 @@ class GoodputCommand final : public Command {
   }
 
   Result<int> Run(const Context& context) override {
-    if (accounting_ == "compat") {
-      return Status(Code::kUnimplemented,
-                    "--accounting compat is not there yet; leave it out, or say exact");
+    const bool compat = accounting_ == "compat";
+    if (difference_ && (!accounting_.empty() || !explain_.empty())) {
+      return Status(Code::kInvalidArgument,
+                    "--explain-difference stands alone: it shows both accountings");
+    }
+    if (compat && !explain_.empty()) {
+      return Status(Code::kInvalidArgument,
+                    "--explain lists intervals, and compat accounting has sums only");
     }
     if (limit_ && explain_.empty()) {
       return Status(Code::kInvalidArgument,
@@ -80,16 +89,31 @@ class GoodputCommand final : public Command {
         MakeQuery(times_, &open->loaded.ledger, SystemClock::WallNow());
     if (!query.ok()) return query.status();
     if (!explain_.empty()) return Explain(context, &*open, *query, category, name);
-    const Report report = MakeReport(&*open, *query);
+    if (difference_) return Difference(context, &*open, *query);
+    const Result<Report> report =
+        compat ? MakeCompatReport(&*open, *query) : Result<Report>(MakeReport(&*open, *query));
+    if (!report.ok()) return report.status();
     if (place_.json) {
-      *context.out << ToJson(report, {.seconds = seconds_, .indent = 1});
+      *context.out << ToJson(*report, {.seconds = seconds_, .indent = 1});
     } else {
-      *context.out << RenderReport(report, context.terminal, {query->window, query->as_of});
+      *context.out << RenderReport(*report, context.terminal, {query->window, query->as_of});
     }
     return 0;
   }
 
  private:
+  Result<int> Difference(const Context& context, OpenRun* open, const ledger::Query& query) {
+    const Report exact = MakeReport(open, query);
+    const Result<Report> compat = MakeCompatReport(open, query);
+    if (!compat.ok()) {
+      return Status(compat.status().code(),
+                    "compat accounting has no answer: " + compat.status().message());
+    }
+    *context.out << (place_.json ? DifferenceToJson(exact, *compat, {.indent = 1})
+                                 : RenderDifference(exact, *compat, context.terminal));
+    return 0;
+  }
+
   Result<int> Explain(const Context& context, OpenRun* open, const ledger::Query& query,
                       Category category, const std::optional<std::string>& name) {
     std::vector<TimelineInterval> intervals = open->loaded.ledger.Timeline(query);
@@ -143,6 +167,7 @@ class GoodputCommand final : public Command {
   TimeOptions times_;
   std::string explain_;
   std::string accounting_;
+  bool difference_ = false;
   std::optional<std::int64_t> limit_;
   Place place_;
   bool seconds_ = false;

@@ -8,6 +8,7 @@
 #include "cli/progress.h"
 #include "cli/text.h"
 #include "journal/placement.h"
+#include "ledger/compat/report.h"
 #include "recorder/environment.h"
 #include "runs/question.h"
 
@@ -137,6 +138,14 @@ Report MakeReport(OpenRun* open, const ledger::Query& query) {
   Report report = open->loaded.ledger.MakeReport(query);
   report.run = open->run.label;
   report.project = open->run.project;
+  return report;
+}
+
+Result<Report> MakeCompatReport(OpenRun* open, const ledger::Query& query) {
+  Result<Report> report = compat::MakeReport(&open->loaded.ledger, query);
+  if (!report.ok()) return report;
+  report->run = open->run.label;
+  report->project = open->run.project;
   return report;
 }
 

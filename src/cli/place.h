@@ -64,5 +64,7 @@ Result<ledger::Query> MakeQuery(const TimeOptions& times, ledger::Ledger* ledger
 
 /// The report with its run's name and project.
 Report MakeReport(OpenRun* open, const ledger::Query& query);
+/// The same with the numbers of compat accounting; errors: compat::MakeReport.
+Result<Report> MakeCompatReport(OpenRun* open, const ledger::Query& query);
 
 }  // namespace headway::cli

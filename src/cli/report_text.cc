@@ -27,7 +27,7 @@ class Renderer {
       : report_(report),
         terminal_(terminal),
         question_(question),
-        shares_(report.categories),
+        shares_(report.categories, report.elapsed_ns),
         width_(static_cast<std::size_t>(std::min(terminal.width, 120))) {}
 
   std::string Render() {
@@ -81,6 +81,11 @@ class Renderer {
       when += ", " + ShowDuration(report_.excluded_ns) + " excluded";
     }
     Line(when);
+    if (report_.accounting == "compat") {
+      Line(
+          "by the accounting of ml-goodput-measurement; --explain-difference says how exact "
+          "accounting differs");
+    }
     if (report_.down_since) {
       std::string down = "down since " + ShowTime(*report_.down_since) + " UTC";
       if (const std::int64_t ns = report_.as_of - *report_.down_since; ns > 0) {
@@ -105,7 +110,7 @@ class Renderer {
     std::size_t label_width = 5;
     std::size_t time_width = DisplayWidth(ShowDuration(report_.elapsed_ns));
     std::int64_t largest = 0;
-    const std::vector<CategoryLine> lines = LinesOf(report_.categories);
+    const std::vector<CategoryLine> lines = LinesOf(report_.categories, report_.elapsed_ns);
     for (const CategoryLine& line : lines) {
       largest = std::max(largest, line.ns);
       label_width = std::max(label_width, std::min(kLabelMax, DisplayWidth(line.label)));
@@ -135,7 +140,14 @@ class Renderer {
                                                      : Bar(share, bar_width),
           line.share, ShowDuration(line.ns), line.category);
     }
-    row("total", "", "100.00 %", ShowDuration(report_.elapsed_ns), Category::kOther);
+    std::int64_t sum = 0;
+    for (const CategoryTime& time : report_.categories) sum += time.ns;
+    if (sum == report_.elapsed_ns) {
+      row("total", "", "100.00 %", ShowDuration(sum), Category::kOther);
+    } else {  // compat accounting only
+      const double share = static_cast<double>(sum) / static_cast<double>(report_.elapsed_ns);
+      row("sum", "", ShowPercent(share), ShowDuration(sum), Category::kOther);
+    }
   }
 
   void Attempts() {

@@ -2,19 +2,30 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "cli/palette.h"
 #include "cli/text.h"
 
 namespace headway::cli {
 
-Shares::Shares(const std::vector<CategoryTime>& categories) {
+Shares::Shares(const std::vector<CategoryTime>& categories,
+               std::optional<std::int64_t> elapsed_ns) {
   std::vector<std::int64_t> parts;
+  std::int64_t sum = 0;
   for (const CategoryTime& time : categories) {
     categories_.push_back(time.category);
     parts.push_back(std::max<std::int64_t>(0, time.ns));
+    sum += parts.back();
   }
-  hundredths_ = PercentHundredths(parts);
+  if (!elapsed_ns || *elapsed_ns == sum || *elapsed_ns <= 0) {
+    hundredths_ = PercentHundredths(parts);
+    return;
+  }
+  for (const std::int64_t part : parts) {
+    hundredths_.push_back(
+        std::llround(1e4 * static_cast<double>(part) / static_cast<double>(*elapsed_ns)));
+  }
 }
 
 std::string Shares::Of(std::size_t index) const { return ShowHundredths(hundredths_[index]); }
@@ -27,7 +38,8 @@ std::string Shares::Of(Category category) const {
   return ShowHundredths(sum);
 }
 
-std::vector<CategoryLine> LinesOf(const std::vector<CategoryTime>& categories) {
+std::vector<CategoryLine> LinesOf(const std::vector<CategoryTime>& categories,
+                                  std::optional<std::int64_t> elapsed_ns) {
   constexpr std::size_t kNamesShown = 12;
   struct Rest {
     std::size_t count = 0;
@@ -35,7 +47,7 @@ std::vector<CategoryLine> LinesOf(const std::vector<CategoryTime>& categories) {
     std::int64_t ns = 0;
     std::int64_t hundredths = 0;
   };
-  const Shares shares(categories);
+  const Shares shares(categories, elapsed_ns);
   std::vector<CategoryLine> lines;
   std::array<std::size_t, kCategoryCount> names{};
   std::array<Rest, kCategoryCount> rests{};
@@ -64,7 +76,8 @@ std::vector<CategoryLine> LinesOf(const std::vector<CategoryTime>& categories) {
 }
 
 std::string ShowGoodput(const Report& report) {
-  return report.elapsed_ns > 0 ? Shares(report.categories).Of(Category::kProductive) : "–";
+  if (report.elapsed_ns <= 0) return "–";
+  return Shares(report.categories, report.elapsed_ns).Of(Category::kProductive);
 }
 
 std::string_view ShowState(const Report& report) {

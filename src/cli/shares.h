@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,14 @@ namespace headway::cli {
 /// The shares that the categories of one account have in its elapsed time, as people see them:
 /// rounded to hundredths of a percent, together, so that they add up to 100.00 %. Whoever shows a
 /// share takes it from here: then headline, table and advice say the same number.
+///
+/// Categories of compat accounting need not add up to the elapsed time: there each is rounded by
+/// itself.
 class Shares {
  public:
   /// `categories` are the whole of an account, in its order (CategoryTime of a report).
-  explicit Shares(const std::vector<CategoryTime>& categories);
+  explicit Shares(const std::vector<CategoryTime>& categories,
+                  std::optional<std::int64_t> elapsed_ns = {});
 
   /// "37.50 %" of `categories[index]`.
   std::string Of(std::size_t index) const;
@@ -41,12 +46,13 @@ struct CategoryLine {
 
 /// The lines for `categories`, in their order (of a report: the largest first): of each category
 /// the first names, and one line for those beyond. A program may have named thousands.
-std::vector<CategoryLine> LinesOf(const std::vector<CategoryTime>& categories);
+std::vector<CategoryLine> LinesOf(const std::vector<CategoryTime>& categories,
+                                  std::optional<std::int64_t> elapsed_ns = {});
 
-/// "37.50 %", "–" when nothing is known.
 /// The state as people read it: "not started" for a run that has not recorded anything yet.
 std::string_view ShowState(const Report& report);
 
+/// "37.50 %", "–" when nothing is known.
 std::string ShowGoodput(const Report& report);
 
 }  // namespace headway::cli

@@ -190,6 +190,37 @@ std::vector<StepSummary> Ledger::Steps(const Query& query) {
   });
 }
 
+void Ledger::VisitLeads(const std::function<void(const Record&)>& visit) {
+  impl_->intake.Refresh();
+  for (const Attempt* attempt : impl_->intake.attempts()) {
+    RecordLog::Cursor cursor;
+    TimedRecord timed;
+    while (attempt->log().Next(&cursor, &timed)) {
+      if (timed.record.writer == attempt->lead()) visit(timed.record);
+    }
+  }
+}
+
+std::vector<std::pair<std::int64_t, std::int64_t>> Ledger::Exclusions(std::int64_t as_of) const {
+  std::vector<std::pair<std::int64_t, std::int64_t>> exclusions;
+  for (const Record& record : impl_->intake.annotations()) {
+    if (record.type != RecordType::kExclude || record.time_ns > as_of) continue;
+    const std::int64_t to = record.b == kNoTime ? as_of : record.b;
+    if (record.a < to) exclusions.emplace_back(record.a, to);
+  }
+  std::ranges::sort(exclusions);
+  std::size_t merged = 0;
+  for (const auto& [from, to] : exclusions) {
+    if (merged > 0 && from <= exclusions[merged - 1].second) {
+      exclusions[merged - 1].second = std::max(exclusions[merged - 1].second, to);
+    } else {
+      exclusions[merged++] = {from, to};
+    }
+  }
+  exclusions.resize(merged);
+  return exclusions;
+}
+
 std::vector<std::int64_t> Ledger::AttemptsOfWriters() {
   impl_->intake.Refresh();
   return impl_->intake.AttemptsOfWriters();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -65,6 +66,13 @@ class Ledger {
   std::vector<TimelineInterval> Timeline(const Query& query = {});
   /// Every step interval, in order.
   std::vector<StepSummary> Steps(const Query& query = {});
+
+  /// Calls `visit` for what the lead of each attempt recorded, attempt after attempt, each in its
+  /// order, as it was stamped.
+  void VisitLeads(const std::function<void(const Record&)>& visit);
+  /// Where time is excluded, as far as was said at `as_of`, in wall time; in order, disjoint. One
+  /// without an end lasts to `as_of`.
+  std::vector<std::pair<std::int64_t, std::int64_t>> Exclusions(std::int64_t as_of) const;
 
   /// [num_writers] The attempt of a report to which all records of a writer belong; -1: none, or
   /// the lines of an event file, in which the ledger finds the attempts itself.

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <span>
+
+#include "ledger/compat/account.h"
+#include "ledger/compat/entry.h"
+#include "ledger/compat/exclusions.h"
+#include "ledger/ledger.h"
+#include "model/report.h"
+
+namespace headway::compat {
+
+/// The entries as records, for exact accounting: one process's event file, in order of its times.
+ledger::Ledger ToLedger(const EntryLog& log);
+
+/// Makes the ledger leave time out.
+void Exclude(std::span<const Exclusion> exclusions, ledger::Ledger* ledger);
+
+/// An exact report in the words of ml-goodput-measurement: stalls are `kOther`, loading that
+/// overlaps is `kDataLoadingAsync`. Names of custom events are interned in `names`.
+Answer ToAnswer(const Report& report, NameTable* names);
+
+}  // namespace headway::compat
