@@ -5,6 +5,7 @@
 #include "cli/text.h"
 #include "formats/csv/writer.h"
 #include "formats/jsonl/writer.h"
+#include "formats/perfetto/writer.h"
 
 namespace headway::cli {
 namespace {
@@ -102,15 +103,38 @@ Status WriteSteps(const std::vector<StepSummary>& steps, ExportFile* file) {
   return table.Flush();
 }
 
+Status WriteTrace(OpenRun* open, const ledger::Query& query, ExportFile* file) {
+  std::string buffer;
+  perfetto::TraceWriter trace(MakeReport(open, query), &buffer);
+  auto flush = [&](std::size_t from) {
+    if (buffer.size() < from) return OkStatus();
+    Status status = file->Write(buffer);
+    buffer.clear();
+    return status;
+  };
+  for (const TimelineInterval& interval : open->loaded.ledger.Timeline(query)) {
+    trace.Add(interval);
+    HEADWAY_RETURN_IF_ERROR(flush(kFlushBytes));
+  }
+  for (const StepSummary& step : open->loaded.ledger.Steps(query)) {
+    trace.Add(step);
+    HEADWAY_RETURN_IF_ERROR(flush(kFlushBytes));
+  }
+  trace.Finish();
+  return flush(0);
+}
+
 class ExportCommand final : public Command {
  public:
   void Describe(Description* description) override {
     description->Text(
         "jsonl is the event file that headway import reads: all records, but for the texts of "
         "configurations and of standard error. csv is a table for spreadsheets: the intervals of "
-        "the timeline, or with --what steps the steps.");
+        "the timeline, or with --what steps the steps. perfetto is a trace for the Perfetto UI "
+        "(ui.perfetto.dev) and chrome://tracing.");
     DescribeRun(description, &run_);
-    description->Choice("--as", "FORMAT", {"jsonl", "csv"}, &as_, "required: jsonl or csv");
+    description->Choice("--as", "FORMAT", {"jsonl", "csv", "perfetto"}, &as_,
+                        "required: jsonl, csv or perfetto");
     description->Choice("--what", "WHAT", {"timeline", "steps"}, &what_,
                         "with csv: timeline (the default) or steps");
     Argument& out = description->Option("-o,--out", "PATH", &out_,
@@ -124,12 +148,14 @@ class ExportCommand final : public Command {
     description->Example("headway export llama-7b --as jsonl --out llama-7b.jsonl",
                          "the run as an event file");
     description->Example("headway export llama-7b --as csv --what steps", "its steps as a table");
+    description->Example("headway export llama-7b --as perfetto --out llama-7b.json",
+                         "a trace to look at");
   }
 
   Result<int> Run(const Context& context) override {
     if (as_.empty()) {
       return Status(Code::kInvalidArgument,
-                    "say which format to export as: --as jsonl or --as csv");
+                    "say which format to export as: --as jsonl, csv or perfetto");
     }
     const bool timed = !times_.window.empty() || times_.last || !times_.as_of.empty();
     if (as_ == "jsonl" && (timed || !what_.empty())) {
@@ -137,7 +163,10 @@ class ExportCommand final : public Command {
                     "an event file holds the whole run: --window, --last, --as-of and --what go "
                     "with --as csv");
     }
-    const Status status = as_ == "jsonl" ? ExportEvents(context) : ExportCsv(context);
+    if (as_ == "perfetto" && !what_.empty()) {
+      return Status(Code::kInvalidArgument, "a trace holds it all: --what goes with --as csv");
+    }
+    const Status status = as_ == "jsonl" ? ExportEvents(context) : ExportDerived(context);
     // Whoever reads may have seen enough.
     if (!status.ok() && !context.out->closed()) return status;
     return 0;
@@ -158,7 +187,8 @@ class ExportCommand final : public Command {
     return file->Commit();
   }
 
-  Status ExportCsv(const Context& context) {
+  /// What the ledger makes of the records: a table or a trace.
+  Status ExportDerived(const Context& context) {
     Result<OpenRun> open = Open(context, &place_, run_);
     if (!open.ok()) return open.status();
     const Result<ledger::Query> query =
@@ -166,6 +196,10 @@ class ExportCommand final : public Command {
     if (!query.ok()) return query.status();
     Result<ExportFile> file = ExportFile::Open(out_, context.out);
     if (!file.ok()) return file.status();
+    if (as_ == "perfetto") {
+      HEADWAY_RETURN_IF_ERROR(WriteTrace(&*open, *query, &*file));
+      return file->Commit();
+    }
     HEADWAY_RETURN_IF_ERROR(what_ == "steps"
                                 ? WriteSteps(open->loaded.ledger.Steps(*query), &*file)
                                 : WriteTimeline(open->loaded.ledger.Timeline(*query), &*file));

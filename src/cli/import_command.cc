@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "base/json_writer.h"
 #include "base/limits.h"
@@ -9,6 +10,8 @@
 #include "cli/place.h"
 #include "cli/progress.h"
 #include "cli/text.h"
+#include "formats/cloud_logging/reader.h"
+#include "formats/mllog/reader.h"
 #include "ledger/attempt.h"
 
 namespace headway::cli {
@@ -25,13 +28,17 @@ class ImportCommand final : public Command {
     description->Text(
         "Event files (jsonl) hold one JSON object a line, see docs/formats/jsonl.md; several files "
         "of one call tell of one job. Journals (hwj) are copied as they are. Importing the same "
-        "data again changes nothing.");
+        "data again changes nothing. cloud-logging reads what ml-goodput-measurement left in Cloud "
+        "Logging (gcloud logging read --format=json): each job of it becomes a run. mllog reads "
+        "MLPerf result logs, whose blocks become steps.");
     description->Positional("FILE", &files_, "an event file or a journal; - is standard input")
         .completion = Completion::kFile;
-    description->Option("--run", "RUN", &run_, "the run's name; journals bring their own along")
+    description
+        ->Option("--run", "RUN", &run_,
+                 "the run's name; journals and the jobs of a cloud log bring their own along")
         .completion = Completion::kRun;
-    description->Choice("--as", "FORMAT", {"jsonl", "hwj"}, &as_,
-                        "what the files are; without it, their first bytes tell");
+    description->Choice("--as", "FORMAT", {"jsonl", "hwj", "cloud-logging", "mllog"}, &as_,
+                        "what the files are; without it, their first bytes tell jsonl and hwj");
     description->Flag("--strict", &strict_, "a line that can't be read is an error (exit code 3)");
     description->Flag("--replace", &replace_,
                       "put the data in the place of what was imported under this name before");
@@ -39,6 +46,8 @@ class ImportCommand final : public Command {
     description->Example("headway import events.jsonl --run llama-7b",
                          "makes the run llama-7b from an event file");
     description->Example("headway import /mnt/node7/*.hwj", "journals of another machine");
+    description->Example("headway import log.json --as cloud-logging",
+                         "history of jobs that recorded with ml-goodput-measurement");
   }
 
   Result<int> Run(const Context& context) override {
@@ -66,14 +75,23 @@ class ImportCommand final : public Command {
         Add(*made);
         continue;
       }
+      if (as_ == "cloud-logging") {
+        HEADWAY_RETURN_IF_ERROR(ReadCloudLog(&*input));
+        continue;
+      }
       if (run_.empty()) {
         return Status(Code::kInvalidArgument,
                       "say which run the events of " + input->name + " are of: --run NAME");
       }
       events.Begin(input->name);
-      HEADWAY_RETURN_IF_ERROR(ReadRest(&*input, &events.text));
+      if (as_ == "mllog") {
+        HEADWAY_RETURN_IF_ERROR(ReadMllog(&*input, &events.text));
+      } else {
+        HEADWAY_RETURN_IF_ERROR(ReadRest(&*input, &events.text));
+      }
     }
     progress.Clear();
+    if (as_ == "cloud-logging") HEADWAY_RETURN_IF_ERROR(ImportJobs(dir));
     jsonl::Import import;
     if (!events.sources.empty()) {
       const Status status = ImportEvents(events, dir, &import);
@@ -87,6 +105,73 @@ class ImportCommand final : public Command {
   }
 
  private:
+  Status ReadCloudLog(Input* input) {
+    std::string text;
+    HEADWAY_RETURN_IF_ERROR(ReadRest(input, &text));
+    cloud_logging::Translation log = cloud_logging::Translate(text);
+    HEADWAY_RETURN_IF_ERROR(NoteProblems(input->name, log.problems, log.problems_total));
+    foreign_ += log.foreign;
+    for (cloud_logging::Job& job : log.jobs) {
+      EventText& events = jobs_[job.name];
+      events.Begin(input->name);
+      events.text += job.events;
+    }
+    return OkStatus();
+  }
+
+  Status ReadMllog(Input* input, std::string* events) {
+    std::string text;
+    HEADWAY_RETURN_IF_ERROR(ReadRest(input, &text));
+    const mllog::Translation log = mllog::Translate(text);
+    if (log.entries == 0) {
+      return {Code::kDataLoss, "there is no :::MLLOG line in " + input->name};
+    }
+    *events += log.events;
+    return NoteProblems(input->name, log.problems, log.problems_total);
+  }
+
+  /// Entries of a foreign log that were left out: an error under --strict.
+  Status NoteProblems(const std::string& file, const std::vector<jsonl::Problem>& problems,
+                      std::uint64_t total) {
+    EventText place;
+    place.Begin(file);
+    if (strict_ && !problems.empty()) {
+      return {Code::kDataLoss, place.PlaceOf(problems.front()) + ": " + problems.front().sentence +
+                                   "; mend or remove the entry, or import without --strict"};
+    }
+    for (const jsonl::Problem& problem : problems) {
+      damage_.emplace_back(Code::kDataLoss, place.PlaceOf(problem) + ": " + problem.sentence +
+                                                "; the entry is left out");
+    }
+    entries_left_out_ += total;
+    return OkStatus();
+  }
+
+  /// Each job of the cloud logs as a run.
+  Status ImportJobs(const std::string& dir) {
+    if (jobs_.empty()) {
+      return {Code::kDataLoss, "there is no entry of ml-goodput-measurement in " + files_.front() +
+                                   (files_.size() > 1 ? " and the other files" : "")};
+    }
+    if (jobs_.size() > 1 && !run_.empty()) {
+      std::string names;
+      for (const auto& [name, events] : jobs_) names += (names.empty() ? "" : ", ") + name;
+      return {Code::kInvalidArgument,
+              "--run is for a log of one job, and this one is of several: " + names};
+    }
+    const std::string wanted = run_;
+    for (const auto& [name, events] : jobs_) {
+      run_ = wanted.empty() ? name : wanted;
+      if (run_.empty()) {
+        return {Code::kInvalidArgument, "the entries name no job: say which run it is, --run NAME"};
+      }
+      jsonl::Import import;
+      const Status status = ImportEvents(events, dir, &import);
+      if (!status.ok()) return status;
+    }
+    return OkStatus();
+  }
+
   Status ImportEvents(const EventText& events, const std::string& dir, jsonl::Import* import) {
     Result<jsonl::Import> read = jsonl::ReadEvents(events.text, {});
     if (!read.ok()) return read.status();
@@ -173,6 +258,10 @@ class ImportCommand final : public Command {
     }
     TellEventProblems(events, import);
     TellProblems(damage_);
+    if (foreign_ > 0) {
+      Complain("warning: " + ShowCount(static_cast<std::int64_t>(foreign_)) +
+               (foreign_ == 1 ? " entry is" : " entries are") + " of other programs; skipped");
+    }
     for (const ImportedRun& run : runs_) {
       std::string line = run.unchanged ? "unchanged: run " : "imported run ";
       line += PrintableLine(run.name);
@@ -217,11 +306,14 @@ class ImportCommand final : public Command {
           .EndObject();
     }
     for (const Status& damage : damage_) {
-      json.BeginObject().Field("code", "journal_damage").Field("message", damage.message());
+      const bool foreign = as_ == "cloud-logging" || as_ == "mllog";
+      const char* const code = foreign ? "bad_entry" : "journal_damage";
+      json.BeginObject().Field("code", code).Field("message", damage.message());
       json.EndObject();
     }
     json.EndArray();
-    json.Field("problems_total", import.problems_total + damage_.size())
+    json.Field("problems_total",
+               import.problems_total + std::max<std::uint64_t>(damage_.size(), entries_left_out_))
         .Field("names_cut", import.names_cut.lines)
         .Field("times_differ", import.times_differ.lines)
         .EndObject();
@@ -236,6 +328,9 @@ class ImportCommand final : public Command {
   Place place_;
   std::vector<ImportedRun> runs_;
   std::vector<Status> damage_;
+  std::map<std::string, EventText> jobs_;  // of cloud logs
+  std::uint64_t entries_left_out_ = 0;
+  std::uint64_t foreign_ = 0;  // entries of other programs
 };
 
 }  // namespace

@@ -362,3 +362,45 @@ def test_a_full_disk(headway: Headway, small_disk: Path) -> None:
     # Less fits.
     headway("import", "-", "--run", "r", "--dir", small_disk, input=simple_run())
     assert headway.json("goodput", "r", "--dir", str(small_disk))["elapsed_ns"] == 3_000_000_000
+
+
+def test_a_result_log_of_mlperf(headway: Headway, tmp_path: Path) -> None:
+    def line(seconds: int, key: str, **metadata: object) -> str:
+        entry = {"time_ms": seconds * 1000, "key": key, "value": None, "metadata": metadata}
+        return f"0: :::MLLOG {json.dumps(entry)}\n"
+
+    path = tmp_path / "result_0.txt"
+    path.write_text(
+        "a line of the program\n"
+        + line(0, "init_start")
+        + line(0, "init_start")  # another process says the same
+        + line(10, "run_start")
+        + "".join(line(10 + 20 * i, "block_start") + line(30 + 20 * i, "block_stop")
+                  for i in range(3))
+        + line(70, "run_stop", status="success")
+        + ":::MLLOG {cut"
+    )
+    imported = headway("import", path, "--as", "mllog", "--run", "mlperf")
+    assert f"{path}:12 (byte" in imported.stderr
+    report = headway.json("goodput", "mlperf")
+    assert report["state"] == "completed"
+    assert report["steps"]["count"] == 3
+    assert report["goodput"] == 60 / 70
+    assert headway("import", path, "--as", "mllog", "--run", "r", "--strict", code=3)
+    path.write_text("nothing\n")
+    assert "no :::MLLOG line" in headway(
+        "import", path, "--as", "mllog", "--run", "r", code=3
+    ).stderr
+
+
+def test_a_trace_holds_the_whole_partition(headway: Headway) -> None:
+    headway("import", EXAMPLES / "B.jsonl", "--run", "r")
+    trace = json.loads(headway("export", "r", "--as", "perfetto").stdout)
+    report = headway.json("goodput", "r")
+    spent: dict[str, float] = {}
+    for event in trace["traceEvents"]:
+        if event["ph"] == "X" and event["cat"] != "step":
+            spent[event["cat"]] = spent.get(event["cat"], 0) + event["dur"] * 1000
+    assert spent == {entry["category"]: entry["ns"] for entry in report["categories"]}
+    marks = [event["name"] for event in trace["traceEvents"] if event["ph"] == "i"]
+    assert marks == ["disruption"]
