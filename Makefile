@@ -80,8 +80,9 @@ demo: build ## Train a small model with restarts and show its report
 	@PATH="$(CURDIR)/build/bin:$(VENV)/bin:$$PATH" examples/demo/run
 
 .PHONY: wheel
-wheel: .venv/ready ## Build the Python wheel into dist/
+wheel: .venv/ready ## Build the Python wheels, headway and headway-compat, into dist/
 	@CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) $(VENV)/bin/pip wheel --no-deps --wheel-dir dist .
+	@$(VENV)/bin/pip wheel --no-deps --wheel-dir dist ./python/compat
 	@ls dist/*.whl
 
 .PHONY: clean

@@ -1,6 +1,7 @@
 #include <headway/headway.h>
 
 #include "common.h"
+#include "compat.h"
 #include "contexts.h"
 #include "recorder.h"
 #include "reports.h"
@@ -18,6 +19,7 @@ int Execute(PyObject* module) noexcept {
     return -1;
   }
   if (!AddContextTypes(module) || !AddRecorderType(module) || !AddError(module) ||
+      !AddCompatType(module) ||
       PyModule_AddStringConstant(module, "VERSION", headway_version()) != 0 ||
       PyModule_AddIntConstant(module, "FROM_ENVIRONMENT", HEADWAY_FROM_ENVIRONMENT) != 0) {
     return -1;

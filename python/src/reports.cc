@@ -27,7 +27,9 @@ namespace {
 
 PyObject* error_type = nullptr;
 
-PyObject* Raise(const Status& status) {
+}  // namespace
+
+PyObject* RaiseError(const Status& status) {
   const std::string_view code = CodeName(status.code());
   const Ref arguments(Py_BuildValue("(s#s#)", code.data(), static_cast<Py_ssize_t>(code.size()),
                                     status.message().data(),
@@ -35,6 +37,8 @@ PyObject* Raise(const Status& status) {
   if (arguments) PyErr_SetObject(error_type, arguments.get());
   return nullptr;
 }
+
+namespace {
 
 /// What is asked, in words of the command line.
 struct Question {
@@ -163,7 +167,7 @@ PyObject* WithoutGil(Work work) {
   }
   PyEval_RestoreThread(thread);
   if (!result) return PyErr_NoMemory();
-  if (!result->ok()) return Raise(result->status());
+  if (!result->ok()) return RaiseError(result->status());
   const Answer& answer = **result;
   const Ref problems(PyList_New(0));
   for (const Status& problem : answer.problems) {

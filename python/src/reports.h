@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/status.h"
 #include "common.h"
 
 namespace headway::python {
@@ -11,6 +12,9 @@ namespace headway::python {
 /// categories(): (name, what it means) of each.
 /// Errors are headway._native.Error with `code` (as google.rpc.Code spells it) and a message.
 extern PyMethodDef report_functions[];
+
+/// Raises headway._native.Error for `status`; returns null.
+PyObject* RaiseError(const Status& status);
 
 /// Makes the exception Error and adds it to the module. False with an exception set.
 bool AddError(PyObject* module) noexcept;

@@ -1,0 +1,185 @@
+"""Where records come from: headway's journals, or the original's log entries."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import logging
+import os
+from typing import Any, Optional, Protocol
+
+from headway import _native
+
+from ml_goodput_measurement.src._time import now, to_seconds, utc
+from ml_goodput_measurement.src.goodput_utils import BadputType, UnproductiveTimeDict
+
+_log = logging.getLogger(__name__)
+
+Exclusions = list[tuple[float, float]]
+
+
+@dataclasses.dataclass(slots=True)
+class Answer:
+    """What a query came to: seconds, and goodput in percent."""
+
+    goodput: float
+    total: float
+    productive: float
+    unproductive: UnproductiveTimeDict
+    max_step: int
+    last_step: int
+    disruptions: int
+    excluded: float
+
+    @classmethod
+    def of(cls, values: tuple[Any, ...]) -> Answer:
+        goodput, total, productive, badput, *rest = values
+        unproductive = {BadputType(kind): value for kind, value in badput.items()}
+        return cls(goodput, total, productive, unproductive, *rest)
+
+
+@dataclasses.dataclass(slots=True)
+class Window:
+    """What is said about an interval; one may be known without the other."""
+
+    answer: Optional[Answer]
+    problem: str  # why there is none
+    efficiency: Optional[tuple[float, float]]  # stepping, available
+
+
+class Source(Protocol):
+    """All raise ``headway._native.Error`` for what can't be known."""
+
+    def refresh(self) -> None: ...
+
+    def cumulative(self, now: datetime.datetime) -> Answer: ...
+
+    def window(self, start: datetime.datetime, end: datetime.datetime) -> Window: ...
+
+    def without(
+        self, exclusions: Exclusions, now: datetime.datetime
+    ) -> tuple[Answer, dict[int, float]]: ...
+
+    def step_times(self) -> tuple[dict[int, float], Optional[float]]: ...
+
+    def efficiency(self, seconds: float) -> Optional[tuple[float, float]]: ...
+
+
+class _CalculatorSource:
+    """Asks the native calculator; who derives from it fills it."""
+
+    def __init__(self, elastic: bool) -> None:
+        self._elastic = elastic
+        self._calculator = _native.CompatCalculator(elastic)
+
+    def refresh(self) -> None:
+        raise NotImplementedError
+
+    def cumulative(self, now: datetime.datetime) -> Answer:
+        self.refresh()
+        if exact():
+            return Answer.of(self._calculator.exact(to_seconds(now), None, []))
+        return Answer.of(self._calculator.cumulative(to_seconds(now)))
+
+    def without(
+        self, exclusions: Exclusions, now: datetime.datetime
+    ) -> tuple[Answer, dict[int, float]]:
+        self.refresh()
+        if exact():
+            answer = self._calculator.exact(to_seconds(now), None, exclusions)
+            return Answer.of(answer), self._calculator.step_seconds()
+        answer, times = self._calculator.without(exclusions, to_seconds(now))
+        return Answer.of(answer), times
+
+    def step_times(self) -> tuple[dict[int, float], Optional[float]]:
+        return self._calculator.step_seconds(), self._calculator.ideal_step_seconds()
+
+    def efficiency(self, seconds: float) -> Optional[tuple[float, float]]:
+        start = self._calculator.job_start()
+        if start is None:
+            return None
+        return self._calculator.efficiency(start, start + seconds)
+
+    @staticmethod
+    def _window_of(
+        calculator: _native.CompatCalculator, start: datetime.datetime, end: datetime.datetime
+    ) -> Window:
+        window = to_seconds(start), to_seconds(end)
+        if exact():
+            answer = Answer.of(calculator.exact(to_seconds(now()), window, []))
+            problem = "" if answer.total else "the job did not run within the interval"
+            return Window(answer if answer.total else None, problem, calculator.efficiency(*window))
+        said, efficiency = calculator.window(*window)
+        if isinstance(said, str):
+            return Window(None, said, efficiency)
+        return Window(Answer.of(said), "", efficiency)
+
+
+class JournalSource(_CalculatorSource):
+    """The newest run of the job's name, read anew for each question."""
+
+    def __init__(self, job_name: str, elastic: bool) -> None:
+        super().__init__(elastic)
+        self._job_name = job_name
+
+    def refresh(self) -> None:
+        calculator = _native.CompatCalculator(self._elastic)
+        calculator.load(_dirs(), os.environ.get("HEADWAY_PROJECT", "default"), self._job_name)
+        self._calculator = calculator
+
+    def window(self, start: datetime.datetime, end: datetime.datetime) -> Window:
+        self.refresh()
+        return self._window_of(self._calculator, start, end)
+
+
+class LogSource(_CalculatorSource):
+    """A reader of the original's entries. What has been read is kept, and not asked for again."""
+
+    def __init__(self, reader: Any, elastic: bool) -> None:
+        super().__init__(elastic)
+        self._reader = reader
+        self._cursor: Any = None
+
+    def refresh(self) -> None:
+        if self._cursor is None:
+            entries, cursor = self._reader.read_cloud_logging_entries()
+        else:
+            time = now()
+            if time <= self._cursor[0]:
+                return
+            entries, cursor = self._reader.read_cloud_logging_entries(
+                start_time=self._cursor[0], end_time=time, last_entry_info=self._cursor
+            )
+        self._add(self._calculator, entries)
+        if cursor is not None and cursor[0] is not None:
+            self._cursor = cursor
+
+    def window(self, start: datetime.datetime, end: datetime.datetime) -> Window:
+        entries, _ = self._reader.read_cloud_logging_entries(
+            start_time=utc(start), end_time=utc(end)
+        )
+        if exact():  # what came before the interval matters, too
+            self.refresh()
+            return self._window_of(self._calculator, start, end)
+        calculator = _native.CompatCalculator(self._elastic)
+        self._add(calculator, entries)
+        return self._window_of(calculator, start, end)
+
+    @staticmethod
+    def _add(calculator: _native.CompatCalculator, entries: list[dict[str, Any]]) -> None:
+        unusable = calculator.add(entries)
+        if unusable:
+            _log.warning("%d of %d log entries can't be used and are left out", unusable,
+                         len(entries))
+
+
+def exact() -> bool:
+    """``HEADWAY_ACCOUNTING``: "compat" (the default) or "exact"."""
+    chosen = os.environ.get("HEADWAY_ACCOUNTING", "").strip().lower() or "compat"
+    if chosen not in ("compat", "exact"):
+        raise ValueError(f"HEADWAY_ACCOUNTING must be compat or exact, not {chosen!r}")
+    return chosen == "exact"
+
+
+def _dirs() -> list[str]:
+    return [os.environ.get("HEADWAY_DIR") or os.path.expanduser("~/.headway")]

@@ -1,0 +1,59 @@
+"""docs/compat.md says what compat and exact accounting answer where the original is wrong."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import defects
+import pytest
+import runner
+from ml_goodput_measurement.src import _sources, goodput
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _rows() -> dict[int, tuple[str, str]]:
+    """The cells for compat and exact by number."""
+    text = (ROOT / "docs/compat.md").read_text()
+    rows = re.findall(r"^\| (\d+) \| .* \| (.*) \| (.*) \| .* \|$", text, re.MULTILINE)
+    return {int(number): (compat, exact) for number, compat, exact in rows}
+
+
+ROWS = _rows()
+
+
+def test_all_defects_have_a_row() -> None:
+    assert sorted(ROWS) == list(range(1, 49))
+
+
+def test_rows_with_numbers_are_checked() -> None:
+    numbered = {number for number, cells in ROWS.items() if "%" in "".join(cells)}
+    assert numbered == set(defects.HISTORIES)
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for module in (goodput, _sources):  # the runner sets their clock
+        monkeypatch.setattr(module, "now", module.now)
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.parametrize("number", defects.HISTORIES)
+def test_number(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = []
+    for accounting in ("compat", "exact"):
+        monkeypatch.setenv("HEADWAY_ACCOUNTING", accounting)
+        answer = runner.Runner("drop-in-log").answer(defects.HISTORIES[number])
+        if answer["windows"]:
+            goodput = answer["windows"][0]
+        elif answer["without"]:
+            goodput = answer["without"][0][0]
+        else:
+            goodput = answer["cumulative"]
+        answers.append(goodput if isinstance(goodput, str) else f"{goodput[0]:.2f} %")
+    assert tuple(answers) == ROWS[number]
