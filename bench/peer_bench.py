@@ -139,9 +139,10 @@ def peak_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def be_peer(data: Path, run: str) -> None:
+def be_peer(data: Path, run: str, drop_in: bool) -> None:
     """Answers each line on standard input ("cold", "warm", "interval") with a line of JSON."""
-    stand_in_for_clients()
+    if not drop_in:
+        stand_in_for_clients()
     from ml_goodput_measurement import goodput  # type: ignore[import-not-found]
     log = MemoryLog(read_run(data, run))
     with tempfile.TemporaryDirectory(dir=data) as cache:
@@ -167,11 +168,18 @@ def be_peer(data: Path, run: str) -> None:
 class Peer:
     """The peer in a process of its own, with a limit to how long an answer may take."""
 
-    def __init__(self, data: Path, run: str, limit: float) -> None:
+    def __init__(self, data: Path, run: str, limit: float, drop_in: str = "") -> None:
+        """`drop_in`: the search path on which the drop-in is, in place of the peer."""
         self.limit = limit
+        command = [sys.executable, __file__, "--peer", "--data", str(data), "--run", run]
+        environment = dict(os.environ)
+        if drop_in:
+            # Not this environment: it holds the peer.
+            command[:1] = [sys._base_executable]  # type: ignore[attr-defined]
+            command.append("--drop-in")
+            environment["PYTHONPATH"] = drop_in
         self.process: subprocess.Popen[str] | None = subprocess.Popen(
-            [sys.executable, __file__, "--peer", "--data", str(data), "--run", run],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
         self.start = self._answer(600)
 
     def _answer(self, limit: float) -> Entry | None:
@@ -242,10 +250,12 @@ def main() -> None:
     parser.add_argument("--ledger-bench", default="ledger_bench")
     parser.add_argument("--rows", default="", help="put in front of the rows' names")
     parser.add_argument("--limit", type=float, default=200, help="seconds for an answer")
+    parser.add_argument("--drop-in-path", default="", help="PYTHONPATH of the drop-in")
     parser.add_argument("--peer", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--drop-in", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.peer:
-        be_peer(options.data, options.run)
+        be_peer(options.data, options.run, options.drop_in)
         return
     prefix = options.rows
     command = [options.headway, "goodput", options.run, "--json", "--dir", str(options.data),
@@ -268,10 +278,20 @@ def main() -> None:
             peer_productive_s=cold and cold["productive_s"],
             headway_productive_s=sum(category["ns"] for category in categories
                                      if category["category"] == "productive") / 1e9)
+    drop_in = None
+    if options.drop_in_path:
+        drop_in = Peer(options.data, options.run, options.limit, options.drop_in_path)
+        measure_drop_in(f"{prefix}compat_cold", cold, drop_in.ask("cold"), options.limit)
+        command += ["--accounting", "compat"]
+        compat = sorted(run_headway(command)[0] for _ in range(ROUNDS))[ROUNDS // 2]
+        measure(f"{prefix}compat_report", theirs / compat, cold is None, peer_s=theirs,
+                headway_median_s=compat)
     queries = library_calls(options.ledger_bench, options.data, options.run)
     for question, row, figure in (("warm", "one_more_step", "median_ns"),
                                   ("interval", "window", "whole_job_median_ns")):
         answer = peer.ask(question) if cold else None
+        if drop_in is not None:
+            measure_drop_in(f"{prefix}compat_{question}", answer, drop_in.ask(question), None)
         ours_s = queries[row][figure] / 1e9
         if answer:
             measure(f"{prefix}{row}", answer["seconds"] / ours_s, peer_s=answer["seconds"],
@@ -283,6 +303,21 @@ def main() -> None:
             print(f"{prefix}{row}: the peer had no cold report within {options.limit:g} s; "
                   f"headway takes {ours_s * 1e6:.0f} us", file=sys.stderr)
     peer.close()
+    if drop_in is not None:
+        drop_in.close()
+
+
+def measure_drop_in(row: str, theirs: Entry | None, ours: Entry | None,
+                    limit: float | None) -> None:
+    """The same question to the drop-in, through the same reader."""
+    if ours is None or (theirs is None and limit is None):
+        return
+    seconds = theirs["seconds"] if theirs else limit
+    assert seconds is not None
+    measure(row, seconds / ours["seconds"], theirs is None, peer_s=seconds,
+            drop_in_s=ours["seconds"], drop_in_peak_mib=ours["peak_mib"],
+            peer_productive_s=theirs and theirs.get("productive_s"),
+            drop_in_productive_s=ours.get("productive_s"))
 
 
 main()

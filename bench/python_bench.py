@@ -6,7 +6,8 @@ what was measured, what it is compared with, both in nanoseconds, the ratio, and
 
 The peer is ml-goodput-measurement, the package itself: once with its sink replaced by a list (its
 own seam for tests), once with its real Cloud Logging handler, whose client then talks to a service
-that accepts everything at once. It is installed into build/bench/python-peer/ when it is missing.
+that accepts everything at once. It is installed into build/original/ when it is missing. The
+drop-in of that name is timed in a process of its own: both can't be in one.
 
 Usage: bench/python_bench.py [--no-peer] [--check] [--rounds N]
 """
@@ -31,8 +32,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-PEER = ROOT / "build/bench/python-peer"
-REQUIREMENTS = ROOT / "bench/python_bench_requirements.txt"
+PEER = ROOT / "build/original"
+REQUIREMENTS = ROOT / "tools/requirements-original.txt"
 REPETITIONS = 15
 
 
@@ -61,11 +62,15 @@ RATIOS = [
 ]
 LIST_SINK = "listed.record_step_start_time(i)"
 HANDLER = "handled.record_step_start_time(i)"
+DROP_IN = "drop_in.record_step_start_time(i)"
 PEER_RATIOS = [
     Ratio("peer with a list as its sink / run.step(i)", LIST_SINK, STEP, at_least=10),
     Ratio("peer with a list as its sink / with run.step(i)", LIST_SINK, WITH_STEP),
     Ratio("peer with its real handler / run.step(i)", HANDLER, STEP, at_least=300),
     Ratio("peer with its real handler / with run.step(i)", HANDLER, WITH_STEP),
+    Ratio("peer with its real handler / the drop-in's record_step_start_time", HANDLER, DROP_IN),
+    Ratio("peer with a list as its sink / the drop-in's record_step_start_time", LIST_SINK,
+          DROP_IN),
 ]
 # Statements that are slow, and whose queue would grow without bound.
 FEWER = {LIST_SINK: 4, HANDLER: 40}
@@ -105,6 +110,29 @@ def peers() -> dict[str, Any]:
     client = handled._cloud_logger._async_handler.client
     client._logging_api = AcceptEverything()
     return {"listed": listed, "handled": handled}
+
+
+def time_drop_in(rounds: int) -> float:
+    """Nanoseconds of a step of the drop-in's recorder, in a process that has it."""
+    environment = dict(os.environ)
+    environment["PYTHONPATH"] = os.pathsep.join(map(str, [ROOT / "build/python",
+                                                          ROOT / "python/compat"]))
+    environment.pop("HEADWAY_DISABLED", None)
+    python = sys._base_executable  # type: ignore[attr-defined]
+    done = subprocess.run([python, __file__, "--drop-in", "--rounds", str(rounds)], check=True,
+                          text=True, stdout=subprocess.PIPE, env=environment)
+    return float(done.stdout)
+
+
+def be_drop_in(rounds: int) -> None:
+    with tempfile.TemporaryDirectory(prefix="headway-bench-") as folder:
+        os.environ["HEADWAY_DIR"] = folder
+        from ml_goodput_measurement.src import goodput
+
+        recorder = goodput.GoodputRecorder("bench", "bench", True)
+        recorder.record_job_start_time()
+        gc.disable()
+        print(measure([DROP_IN], {"drop_in": recorder, "i": 123_456}, rounds)[DROP_IN])
 
 
 def ensure_peer() -> Path | None:
@@ -148,8 +176,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--no-peer", action="store_true", help="without the peer")
     parser.add_argument("--check", action="store_true", help="exit code 1 if a target is missed")
+    parser.add_argument("--drop-in", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
+    if args.drop_in:
+        be_drop_in(args.rounds)
+        return 0
 
     if not args.no_peer and not Path(sys.prefix) == PEER:
         python = ensure_peer()
@@ -177,10 +209,13 @@ def main() -> int:
         if not args.no_peer:
             names |= peers()
             ratios += PEER_RATIOS
-        statements = list(dict.fromkeys(s for r in ratios for s in (r.numerator, r.denominator)))
+        statements = list(dict.fromkeys(s for r in ratios for s in (r.numerator, r.denominator)
+                                        if s != DROP_IN))
         gc.disable()
         times = measure(statements, names, args.rounds)
         gc.enable()
+        if not args.no_peer:
+            times[DROP_IN] = time_drop_in(args.rounds)
         run.finish()
         missed = 0
         for ratio in ratios:
