@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include "base/time_format.h"
 #include "cli/commands.h"
 #include "cli/export_file.h"
@@ -6,6 +8,7 @@
 #include "formats/csv/writer.h"
 #include "formats/jsonl/writer.h"
 #include "formats/perfetto/writer.h"
+#include "formats/tensorboard/run.h"
 
 namespace headway::cli {
 namespace {
@@ -124,6 +127,20 @@ Status WriteTrace(OpenRun* open, const ledger::Query& query, ExportFile* file) {
   return flush(0);
 }
 
+// events.out.tfevents.SECONDS.HOST.headway, the first second from `now` on that is free.
+Result<ExportFile> CreateEventFile(const std::string& dir, WallNs now, std::string* path) {
+  char host[256] = {};
+  if (::gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
+  for (std::int64_t second = now.ns / kNanosPerSecond;; ++second) {
+    std::string digits = std::to_string(second);
+    if (digits.size() < 10) digits.insert(0, 10 - digits.size(), '0');
+    *path =
+        JoinPath(dir, "events.out.tfevents." + digits + "." + MakePathComponent(host) + ".headway");
+    Result<ExportFile> file = ExportFile::Create(*path);
+    if (file.ok() || file.status().code() != Code::kAlreadyExists) return file;
+  }
+}
+
 class ExportCommand final : public Command {
  public:
   void Describe(Description* description) override {
@@ -131,14 +148,17 @@ class ExportCommand final : public Command {
         "jsonl is the event file that headway import reads: all records, but for the texts of "
         "configurations and of standard error. csv is a table for spreadsheets: the intervals of "
         "the timeline, or with --what steps the steps. perfetto is a trace for the Perfetto UI "
-        "(ui.perfetto.dev) and chrome://tracing.");
+        "(ui.perfetto.dev) and chrome://tracing. tensorboard is an event file of TensorBoard in the "
+        "directory DIR: the metrics, and the numbers of the report at the last step.");
     DescribeRun(description, &run_);
-    description->Choice("--as", "FORMAT", {"jsonl", "csv", "perfetto"}, &as_,
-                        "required: jsonl, csv or perfetto");
+    description->Choice("--as", "FORMAT", {"jsonl", "csv", "perfetto", "tensorboard"}, &as_,
+                        "required: jsonl, csv, perfetto or tensorboard");
     description->Choice("--what", "WHAT", {"timeline", "steps"}, &what_,
                         "with csv: timeline (the default) or steps");
-    Argument& out = description->Option("-o,--out", "PATH", &out_,
-                                        "the file to write; standard output without it");
+    Argument& out =
+        description->Option("-o,--out", "PATH", &out_,
+                            "the file to write, standard output without it; with tensorboard "
+                            "the directory");
     out.completion = Completion::kFile;
     DescribeTimes(description, &times_);
     Argument& dirs = description->Option("--dir", "DIR", &place_.dirs,
@@ -155,10 +175,10 @@ class ExportCommand final : public Command {
   Result<int> Run(const Context& context) override {
     if (as_.empty()) {
       return Status(Code::kInvalidArgument,
-                    "say which format to export as: --as jsonl, csv or perfetto");
+                    "say which format to export as: --as jsonl, csv, perfetto or tensorboard");
     }
     const bool timed = !times_.window.empty() || times_.last || !times_.as_of.empty();
-    if (as_ == "jsonl" && (timed || !what_.empty())) {
+    if ((as_ == "jsonl" || as_ == "tensorboard") && (timed || !what_.empty())) {
       return Status(Code::kInvalidArgument,
                     "an event file holds the whole run: --window, --last, --as-of and --what go "
                     "with --as csv");
@@ -166,7 +186,13 @@ class ExportCommand final : public Command {
     if (as_ == "perfetto" && !what_.empty()) {
       return Status(Code::kInvalidArgument, "a trace holds it all: --what goes with --as csv");
     }
-    const Status status = as_ == "jsonl" ? ExportEvents(context) : ExportDerived(context);
+    if (as_ == "tensorboard" && out_.empty()) {
+      return Status(Code::kInvalidArgument,
+                    "say in which directory TensorBoard shall find the event file: --out DIR");
+    }
+    const Status status = as_ == "jsonl"         ? ExportEvents(context)
+                          : as_ == "tensorboard" ? ExportTensorboard(context)
+                                                 : ExportDerived(context);
     // Whoever reads may have seen enough.
     if (!status.ok() && !context.out->closed()) return status;
     return 0;
@@ -204,6 +230,27 @@ class ExportCommand final : public Command {
                                 ? WriteSteps(open->loaded.ledger.Steps(*query), &*file)
                                 : WriteTimeline(open->loaded.ledger.Timeline(*query), &*file));
     return file->Commit();
+  }
+
+  Status ExportTensorboard(const Context& context) {
+    Result<OpenRun> open = Open(context, &place_, run_);
+    if (!open.ok()) return open.status();
+    const WallNs now = SystemClock::WallNow();
+    const Result<ledger::Query> query = MakeQuery(times_, &open->loaded.ledger, now);
+    if (!query.ok()) return query.status();
+    std::vector<Status> problems;  // told by Open
+    const Result<RunRecords> records = runs::ReadRecords(open->run, &problems);
+    if (!records.ok()) return records.status();
+    HEADWAY_RETURN_IF_ERROR(MakeDirectories(out_));
+    std::string path;
+    Result<ExportFile> file = CreateEventFile(out_, now, &path);
+    if (!file.ok()) return file.status();
+    HEADWAY_RETURN_IF_ERROR(
+        tensorboard::WriteRun(*records, MakeReport(&*open, *query),
+                              [&file](std::string_view chunk) { return file->Write(chunk); }));
+    HEADWAY_RETURN_IF_ERROR(file->Commit());
+    *context.out << path << "\n";
+    return OkStatus();
   }
 
   std::string run_;

@@ -32,6 +32,15 @@ Result<ExportFile> ExportFile::Open(const std::string& path, Output* out) {
   return file;
 }
 
+Result<ExportFile> ExportFile::Create(const std::string& path) {
+  ExportFile file;
+  file.path_ = path;
+  file.fd_ = OpenFile(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+  if (!file.fd_.ok()) return ErrnoStatus(errno, "create", path);
+  file.temporary_ = path;
+  return file;
+}
+
 ExportFile::~ExportFile() {
   if (fd_.ok() && !temporary_.empty()) ::unlink(temporary_.c_str());
 }
@@ -59,7 +68,7 @@ Status ExportFile::Commit() {
     fd_.Reset();
     return OkStatus();
   }
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+  if (temporary_ != path_ && ::rename(temporary_.c_str(), path_.c_str()) != 0) {
     return ErrnoStatus(errno, "replace", path_);
   }
   fd_.Reset();

@@ -14,6 +14,9 @@ class ExportFile {
  public:
   /// `path` empty: `out`.
   static Result<ExportFile> Open(const std::string& path, Output* out);
+  /// A file that is not there yet, under its name from the beginning: for formats whose readers
+  /// take what there is so far. AlreadyExists when there is one.
+  static Result<ExportFile> Create(const std::string& path);
   ExportFile(ExportFile&&) = default;
   ~ExportFile();
 

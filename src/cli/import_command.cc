@@ -7,6 +7,7 @@
 #include "cli/import_events.h"
 #include "cli/import_files.h"
 #include "cli/import_journal.h"
+#include "cli/import_tensorboard.h"
 #include "cli/place.h"
 #include "cli/progress.h"
 #include "cli/text.h"
@@ -30,16 +31,18 @@ class ImportCommand final : public Command {
         "of one call tell of one job. Journals (hwj) are copied as they are. Importing the same "
         "data again changes nothing. cloud-logging reads what ml-goodput-measurement left in Cloud "
         "Logging (gcloud logging read --format=json): each job of it becomes a run. mllog reads "
-        "MLPerf result logs, whose blocks become steps.");
+        "MLPerf result logs, whose blocks become steps. tensorboard reads event files of "
+        "TensorBoard: their scalars become metrics, each file is a writer.");
     description->Positional("FILE", &files_, "an event file or a journal; - is standard input")
         .completion = Completion::kFile;
     description
         ->Option("--run", "RUN", &run_,
                  "the run's name; journals and the jobs of a cloud log bring their own along")
         .completion = Completion::kRun;
-    description->Choice("--as", "FORMAT", {"jsonl", "hwj", "cloud-logging", "mllog"}, &as_,
+    description->Choice("--as", "FORMAT",
+                        {"jsonl", "hwj", "cloud-logging", "mllog", "tensorboard"}, &as_,
                         "what the files are; without it, their first bytes tell jsonl and hwj");
-    description->Flag("--strict", &strict_, "a line that can't be read is an error (exit code 3)");
+    description->Flag("--strict", &strict_, "what can't be read is an error (exit code 3)");
     description->Flag("--replace", &replace_,
                       "put the data in the place of what was imported under this name before");
     DescribePlace(description, &place_);
@@ -48,6 +51,8 @@ class ImportCommand final : public Command {
     description->Example("headway import /mnt/node7/*.hwj", "journals of another machine");
     description->Example("headway import log.json --as cloud-logging",
                          "history of jobs that recorded with ml-goodput-measurement");
+    description->Example("headway import logs/events.* --as tensorboard --run llama-7b",
+                         "the scalars of a TensorBoard directory");
   }
 
   Result<int> Run(const Context& context) override {
@@ -83,6 +88,10 @@ class ImportCommand final : public Command {
         return Status(Code::kInvalidArgument,
                       "say which run the events of " + input->name + " are of: --run NAME");
       }
+      if (as_ == "tensorboard") {
+        HEADWAY_RETURN_IF_ERROR(tensorboard_.Read(&*input, strict_));
+        continue;
+      }
       events.Begin(input->name);
       if (as_ == "mllog") {
         HEADWAY_RETURN_IF_ERROR(ReadMllog(&*input, &events.text));
@@ -92,6 +101,7 @@ class ImportCommand final : public Command {
     }
     progress.Clear();
     if (as_ == "cloud-logging") HEADWAY_RETURN_IF_ERROR(ImportJobs(dir));
+    if (as_ == "tensorboard") HEADWAY_RETURN_IF_ERROR(ImportTensorboard(dir));
     jsonl::Import import;
     if (!events.sources.empty()) {
       const Status status = ImportEvents(events, dir, &import);
@@ -169,6 +179,14 @@ class ImportCommand final : public Command {
       const Status status = ImportEvents(events, dir, &import);
       if (!status.ok()) return status;
     }
+    return OkStatus();
+  }
+
+  Status ImportTensorboard(const std::string& dir) {
+    const Result<std::vector<ImportedRun>> made =
+        tensorboard_.Write({dir, place_.project, run_, replace_});
+    if (!made.ok()) return made.status();
+    for (const ImportedRun& run : *made) Add(run);
     return OkStatus();
   }
 
@@ -258,6 +276,7 @@ class ImportCommand final : public Command {
     }
     TellEventProblems(events, import);
     TellProblems(damage_);
+    tensorboard_.Tell();
     if (foreign_ > 0) {
       Complain("warning: " + ShowCount(static_cast<std::int64_t>(foreign_)) +
                (foreign_ == 1 ? " entry is" : " entries are") + " of other programs; skipped");
@@ -311,12 +330,15 @@ class ImportCommand final : public Command {
       json.BeginObject().Field("code", code).Field("message", damage.message());
       json.EndObject();
     }
+    tensorboard_.WriteProblems(&json);
     json.EndArray();
-    json.Field("problems_total",
-               import.problems_total + std::max<std::uint64_t>(damage_.size(), entries_left_out_))
-        .Field("names_cut", import.names_cut.lines)
-        .Field("times_differ", import.times_differ.lines)
-        .EndObject();
+    json.Field("problems_total", import.problems_total +
+                                     std::max<std::uint64_t>(damage_.size(), entries_left_out_) +
+                                     tensorboard_.problems_total())
+        .Field("names_cut", import.names_cut.lines + tensorboard_.names_cut())
+        .Field("times_differ", import.times_differ.lines);
+    tensorboard_.WriteRestarts(&json);
+    json.EndObject();
     return out + "\n";
   }
 
@@ -331,6 +353,7 @@ class ImportCommand final : public Command {
   std::map<std::string, EventText> jobs_;  // of cloud logs
   std::uint64_t entries_left_out_ = 0;
   std::uint64_t foreign_ = 0;  // entries of other programs
+  TensorboardImport tensorboard_;
 };
 
 }  // namespace
