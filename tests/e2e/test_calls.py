@@ -273,7 +273,7 @@ def test_completions(with_run: Headway) -> None:
     assert "wasted_progress" in complete("goodput", "r", "--explain", "")
     assert complete("import", "") == [":file"]
     assert complete("goodput", "r", "--dir", "") == [":directory"]
-    assert complete("export", "r", "--as", "") == ["jsonl", "csv"]
+    assert complete("export", "r", "--as", "") == ["jsonl", "csv", "tensorboard"]
     assert complete("run", "--", "python", "") == [":file"]
     for shell in ("bash", "zsh", "fish"):
         assert "headway __complete" in with_run("completion", shell).stdout

@@ -186,7 +186,7 @@ def test_calls_that_cannot_work(headway: Headway, tmp_path: Path) -> None:
     assert "--run" in headway("import", EXAMPLES / "B.jsonl", code=2).stderr
     assert "No such file" in headway("import", tmp_path / "none", "--run", "r", code=1).stderr
     assert "directory" in headway("import", tmp_path, "--run", "r", code=2).stderr
-    headway("import", EXAMPLES / "B.jsonl", "--run", "r", "--as", "tensorboard", code=2)
+    headway("import", EXAMPLES / "B.jsonl", "--run", "r", "--as", "parquet", code=2)
     headway("import", EXAMPLES / "B.jsonl", "--run", "r", "--as", "hwj", code=3)
 
 
