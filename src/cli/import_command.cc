@@ -176,8 +176,7 @@ class ImportCommand final : public Command {
         return {Code::kInvalidArgument, "the entries name no job: say which run it is, --run NAME"};
       }
       jsonl::Import import;
-      const Status status = ImportEvents(events, dir, &import);
-      if (!status.ok()) return status;
+      HEADWAY_RETURN_IF_ERROR(ImportEvents(events, dir, &import));
     }
     return OkStatus();
   }
