@@ -148,7 +148,8 @@ class ExportCommand final : public Command {
         "jsonl is the event file that headway import reads: all records, but for the texts of "
         "configurations and of standard error. csv is a table for spreadsheets: the intervals of "
         "the timeline, or with --what steps the steps. perfetto is a trace for the Perfetto UI "
-        "(ui.perfetto.dev) and chrome://tracing. tensorboard is an event file of TensorBoard in the "
+        "(ui.perfetto.dev) and chrome://tracing. tensorboard is an event file of TensorBoard in "
+        "the "
         "directory DIR: the metrics, and the numbers of the report at the last step.");
     DescribeRun(description, &run_);
     description->Choice("--as", "FORMAT", {"jsonl", "csv", "perfetto", "tensorboard"}, &as_,

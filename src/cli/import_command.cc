@@ -39,8 +39,8 @@ class ImportCommand final : public Command {
         ->Option("--run", "RUN", &run_,
                  "the run's name; journals and the jobs of a cloud log bring their own along")
         .completion = Completion::kRun;
-    description->Choice("--as", "FORMAT",
-                        {"jsonl", "hwj", "cloud-logging", "mllog", "tensorboard"}, &as_,
+    description->Choice("--as", "FORMAT", {"jsonl", "hwj", "cloud-logging", "mllog", "tensorboard"},
+                        &as_,
                         "what the files are; without it, their first bytes tell jsonl and hwj");
     description->Flag("--strict", &strict_, "what can't be read is an error (exit code 3)");
     description->Flag("--replace", &replace_,
