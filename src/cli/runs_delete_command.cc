@@ -70,7 +70,7 @@ class RunsDeleteCommand final : public Command {
       if (place_.dirs.empty() || code == Code::kNotFound) return run.status();
       return DeleteBroken(context, run.status(), now);
     }
-    const Result<RunFacts> facts = LearnFacts(*run, now);
+    const Result<RunFacts> facts = LearnFacts(Whole(*run), now);
     if (!facts.ok()) return facts.status();
     if (const std::string why = WhyKept(*facts); !why.empty()) {
       return Status(Code::kFailedPrecondition, why);
@@ -82,6 +82,16 @@ class RunsDeleteCommand final : public Command {
   }
 
  private:
+  /// The run with those of its journals, too, that lie under other names.
+  runs::Run Whole(const runs::Run& run) const {
+    Result<std::vector<runs::Run>> all = runs::List(place_.dirs, place_.project);
+    if (!all.ok()) return run;
+    for (runs::Run& one : *all) {
+      if (one.uid == run.uid) return std::move(one);
+    }
+    return run;
+  }
+
   /// A run of which nothing can be read: what lies under its name goes.
   Result<int> DeleteBroken(const Context& context, const Status& why, WallNs now) {
     const Result<BrokenRun> broken = FindBroken(place_.dirs, place_.project, run_, now);

@@ -32,7 +32,7 @@ def test_exit_codes(with_run: Headway, tmp_path: Path) -> None:
         ["goodput", "r", "--window", "yesterday"],
         ["goodput", "r", "--last", "5"],
         ["goodput", "r", "--explain", "nonsense"],
-        ["goodput", "r", "--accounting", "compat"],
+        ["goodput", "r", "--accounting", "other"],
         ["goodput", "r", "--limit", "3"],
         ["goodput", "r", "--explain", ""],
         ["goodput", "r", "--project", ""],
@@ -273,7 +273,7 @@ def test_completions(with_run: Headway) -> None:
     assert "wasted_progress" in complete("goodput", "r", "--explain", "")
     assert complete("import", "") == [":file"]
     assert complete("goodput", "r", "--dir", "") == [":directory"]
-    assert complete("export", "r", "--as", "") == ["jsonl", "csv", "tensorboard"]
+    assert complete("export", "r", "--as", "") == ["jsonl", "csv", "perfetto", "tensorboard"]
     assert complete("run", "--", "python", "") == [":file"]
     for shell in ("bash", "zsh", "fish"):
         assert "headway __complete" in with_run("completion", shell).stdout
@@ -283,7 +283,7 @@ def test_completions(with_run: Headway) -> None:
 def test_bash_completion_works(with_run: Headway) -> None:
     script = r"""
         eval "$(headway completion bash)"
-        COMP_WORDS=(headway goodput --expl); COMP_CWORD=2; _headway; echo "${COMPREPLY[@]}"
+        COMP_WORDS=(headway goodput --explain-); COMP_CWORD=2; _headway; echo "${COMPREPLY[@]}"
         COMP_WORDS=(headway ti); COMP_CWORD=1; _headway; echo "${COMPREPLY[@]}"
         COMP_WORDS=(headway runs show ''); COMP_CWORD=3; _headway; echo "${COMPREPLY[@]}"
     """
@@ -293,7 +293,7 @@ def test_bash_completion_works(with_run: Headway) -> None:
         env={**with_run.environment, "PATH": f"{folder}:{os.environ['PATH']}"},
         capture_output=True, text=True, timeout=SECONDS, check=True,
     )  # fmt: skip
-    assert result.stdout.splitlines() == ["--explain", "timeline", "r"], result.stderr
+    assert result.stdout.splitlines() == ["--explain-difference", "timeline", "r"], result.stderr
 
 
 def test_doctor_follows_the_environment(headway: Headway, tmp_path: Path) -> None:

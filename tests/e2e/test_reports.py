@@ -145,10 +145,9 @@ def test_damage_is_exported_too(headway: Headway, tmp_path: Path) -> None:
     assert after == before
 
 
-def test_accounting_is_exact(headway: Headway) -> None:
+def test_accounting_is_exact_unless_told(headway: Headway) -> None:
     headway("import", EXAMPLES / "B.jsonl", "--run", "r")
     assert headway.json("goodput", "r", "--accounting", "exact") == headway.json("goodput", "r")
-    assert "not there yet" in headway("goodput", "r", "--accounting", "compat", code=2).stderr
     assert "exact" in headway("goodput", "r", "--accounting", "other", code=2).stderr
 
 
