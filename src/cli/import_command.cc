@@ -100,7 +100,12 @@ class ImportCommand final : public Command {
       }
     }
     progress.Clear();
-    if (as_ == "cloud-logging") HEADWAY_RETURN_IF_ERROR(ImportJobs(dir));
+    if (as_ == "cloud-logging") {
+      if (Status status = ImportJobs(dir); !status.ok()) {
+        TellProblems(damage_);
+        return status;
+      }
+    }
     if (as_ == "tensorboard") HEADWAY_RETURN_IF_ERROR(ImportTensorboard(dir));
     jsonl::Import import;
     if (!events.sources.empty()) {
@@ -125,6 +130,7 @@ class ImportCommand final : public Command {
       EventText& events = jobs_[job.name];
       events.Begin(input->name);
       events.text += job.events;
+      if (job.name.empty()) nameless_ += job.entries;
     }
     return OkStatus();
   }
@@ -163,6 +169,7 @@ class ImportCommand final : public Command {
       return {Code::kDataLoss, "there is no entry of ml-goodput-measurement in " + files_.front() +
                                    (files_.size() > 1 ? " and the other files" : "")};
     }
+    HEADWAY_RETURN_IF_ERROR(LeaveOutNameless());
     if (jobs_.size() > 1 && !run_.empty()) {
       std::string names;
       for (const auto& [name, events] : jobs_) names += (names.empty() ? "" : ", ") + name;
@@ -175,9 +182,37 @@ class ImportCommand final : public Command {
       if (run_.empty()) {
         return {Code::kInvalidArgument, "the entries name no job: say which run it is, --run NAME"};
       }
+      if (events.text.empty()) continue;  // its entries can't be used, which has been noted
       jsonl::Import import;
-      HEADWAY_RETURN_IF_ERROR(ImportEvents(events, dir, &import));
+      Status status = CheckName("the job's name", run_);
+      if (status.ok()) status = ImportEvents(events, dir, &import);
+      if (status.ok()) continue;
+      // The other jobs of the log are imported all the same.
+      if (strict_ || !wanted.empty()) return status;
+      damage_.emplace_back(status.code(), "job " + PrintableLine(name) +
+                                              " is left out: " + std::string(status.message()));
+      entries_left_out_ += 1;
     }
+    if (runs_.empty()) {
+      return {Code::kDataLoss, "no entry of ml-goodput-measurement can be used in " +
+                                   files_.front() + (files_.size() > 1 ? " and the others" : "")};
+    }
+    return OkStatus();
+  }
+
+  /// Entries that name no job beside others that do.
+  Status LeaveOutNameless() {
+    const auto nameless = jobs_.find("");
+    if (nameless == jobs_.end() || jobs_.size() == 1) return OkStatus();
+    const std::string file = nameless->second.sources.front().name;
+    if (strict_) {
+      return {Code::kDataLoss, file +
+                                   ": entries name no job; mend or remove them, or import "
+                                   "without --strict"};
+    }
+    damage_.emplace_back(Code::kDataLoss, file + ": entries that name no job are left out");
+    entries_left_out_ += nameless_;
+    jobs_.erase(nameless);
     return OkStatus();
   }
 
@@ -351,7 +386,8 @@ class ImportCommand final : public Command {
   std::vector<Status> damage_;
   std::map<std::string, EventText> jobs_;  // of cloud logs
   std::uint64_t entries_left_out_ = 0;
-  std::uint64_t foreign_ = 0;  // entries of other programs
+  std::uint64_t nameless_ = 0;  // entries that name no job
+  std::uint64_t foreign_ = 0;   // entries of other programs
   TensorboardImport tensorboard_;
 };
 

@@ -91,7 +91,7 @@ class Runner:
             self.goodput.datetime = exclusion.datetime = stand_in
         else:
             sources = importlib.import_module("ml_goodput_measurement.src._sources")
-            self.goodput.now = sources.now = lambda: now
+            sources.now = lambda: now
 
     def answer(self, history: calls.History) -> dict[str, Any]:
         log = None if self.journal else MemoryLog(self.goodput.get_timestamp_from_log_entry)

@@ -128,3 +128,49 @@ def test_what_does_not_go_together_is_refused(run: Any) -> None:
     assert "stands alone" in run(
         "goodput", "r", "--accounting", "exact", "--explain-difference", code=2
     )
+
+
+def test_one_bad_entry_keeps_no_job_out(tmp_path: Path) -> None:
+    good = [
+        {"job_name": "job", "job_start_time": 1000.0},
+        *({"job_name": "job", "step_count": i, "step_start_time": 1010.0 + i} for i in range(3)),
+    ]
+    bad = [
+        {"job_start_time": 5},  # names no job
+        {"job_name": "a", "step_start_time": "x", "step_count": 1},
+        {"job_name": "n" * 300, "job_start_time": 1000.0},
+    ]
+    file = tmp_path / "log.jsonl"
+    file.write_text("".join(json.dumps(entry) + "\n" for entry in [*bad, *good]))
+    command = ["headway", "import", str(file), "--as", "cloud-logging", "--dir", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0 and "imported run job: 4 records" in done.stdout, done.stderr
+    assert "name no job" in done.stderr and "log.jsonl:2" in done.stderr and "256" in done.stderr
+    assert subprocess.run([*command, "--strict"], capture_output=True).returncode == 3
+    file.write_text(json.dumps(bad[1]) + "\n")
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 3 and "log.jsonl:1" in done.stderr and "can be used" in done.stderr
+
+
+def test_hosts_report_one_restore(tmp_path: Path) -> None:
+    """Several reports overlap; each keeps its time, and those of one step are averaged."""
+    entries: list[dict[str, Any]] = [{"job_name": "job", "job_start_time": 1000.0}]
+    for host in range(8):
+        entries.append({
+            "job_name": "job", "event_type": "restore", "step": 0, "directory": "gs://bucket/c",
+            "checkpoint_manager_start_time": 1001.0 + host / 10,
+            "checkpoint_manager_duration_secs": 4.0 - host / 10,
+        })  # fmt: skip
+    entries += [
+        {"job_name": "job", "step_count": i, "step_start_time": 1010.0 + i} for i in range(3)
+    ]
+    entries.append({"job_name": "job", "job_end_time": 1013.0})
+    file = tmp_path / "log.json"
+    file.write_text(
+        json.dumps([{"insertId": str(i), "jsonPayload": e} for i, e in enumerate(entries)])
+    )
+    place = ["--dir", str(tmp_path)]
+    subprocess.run(["headway", "import", str(file), "--as", "cloud-logging", *place], check=True)
+    asked = ["headway", "goodput", "job", "--accounting", "compat", "--json", *place]
+    report = json.loads(subprocess.run(asked, check=True, capture_output=True).stdout)
+    assert seconds(report)["checkpoint_restore"] == pytest.approx(3.65)

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -448,3 +449,99 @@ def test_a_forked_child_records_a_journal_of_its_own(data: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert {path.parent.name for path in data.rglob("*.hwj")} == {"parent", "child"}
+
+
+# --- what a job that runs must not notice
+# ------------------------------------------------------------------------------------------------
+
+
+def test_intervals_of_a_live_job_have_answers() -> None:
+    """Times that a journal took itself have nanoseconds; the intervals asked for have not."""
+    from ml_goodput_measurement import goodput
+
+    recorder = goodput.GoodputRecorder("live", "log", True)
+    recorder.record_job_start_time()
+    begin = datetime.datetime.now(UTC)
+    for step in range(400):
+        recorder.record_step_start_time(step)
+        time.sleep(0.001)
+    calculator = goodput.GoodputCalculator("live", "log")
+    for i in range(200):
+        start = begin + datetime.timedelta(milliseconds=i)
+        answer = calculator.get_job_goodput_interval(start, start + datetime.timedelta(seconds=0.1))
+        assert answer[0] > 90
+
+
+def test_a_job_is_asked_about_while_it_records(data: Path) -> None:
+    from ml_goodput_measurement import goodput
+
+    source = """
+        import time
+        from ml_goodput_measurement import goodput
+        recorder = goodput.GoodputRecorder("live", "log", True)
+        recorder.record_job_start_time()
+        print("ready", flush=True)
+        end = time.monotonic() + 20
+        step = 0
+        while time.monotonic() < end:
+            recorder.record_step_start_time(step)
+            step += 1
+            time.sleep(0.0001)
+    """
+    program = [sys.executable, "-c", textwrap.dedent(source)]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout is not None and child.stdout.readline() == "ready\n"
+            calculator = goodput.GoodputCalculator("live", "log")
+            for _ in range(300):
+                calculator.get_job_goodput()
+        finally:
+            child.kill()
+
+
+@pytest.mark.parametrize("name", [20250101, Path("a/b"), ("a", 1), ["a"], "a\0b", "\udc80", ""])
+def test_no_name_stops_training(name: Any) -> None:
+    from ml_goodput_measurement import goodput
+
+    recorder = goodput.GoodputRecorder(name, "log", True)
+    record(recorder)
+    try:
+        calculator = goodput.GoodputCalculator(name, "log")
+        assert calculator.get_job_goodput()[0] == pytest.approx(75)
+    except ValueError:
+        assert name in ("a\0b", "\udc80", "")
+
+
+def test_no_backend_stops_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ml_goodput_measurement import goodput
+
+    for backend in ("bogus", "both"):  # both: the cloud's packages are not there
+        monkeypatch.setenv("HEADWAY_BACKEND", backend)
+        record(goodput.GoodputRecorder(backend, "log", True))
+    monkeypatch.setenv("HEADWAY_BACKEND", "journal")
+    monkeypatch.setenv("HEADWAY_PROJECT", "")
+    for job in ("bogus", "both"):
+        assert goodput.GoodputCalculator(job, "log").get_job_goodput()[0] == pytest.approx(75)
+
+
+def test_many_jobs_in_one_process() -> None:
+    from ml_goodput_measurement import goodput
+
+    for i in range(100):
+        record(goodput.GoodputRecorder(f"job{i}", "log", True))
+    for i in range(100):
+        assert goodput.GoodputCalculator(f"job{i}", "log").get_job_goodput()[0] == pytest.approx(75)
+
+
+def test_exact_answers_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ml_goodput_measurement import goodput
+
+    monkeypatch.setenv("HEADWAY_ACCOUNTING", "exact")
+    recorder = goodput.GoodputRecorder("job", "log", True)
+    recorder.record_job_start_time(at(0))
+    recorder.record_tpu_init_start_time(at(0))
+    recorder.record_tpu_init_end_time(at(100))
+    recorder.record_step_start_time(0, at(100))
+    recorder.record_job_end_time(at(110))
+    _, badput, *_ = goodput.GoodputCalculator("job", "log").get_job_goodput_interval(at(10), at(50))
+    assert badput[goodput.BadputType.TPU_INITIALIZATION] == pytest.approx(100)

@@ -50,7 +50,8 @@ TEST(StepTableTest, TakesTheNumbersAtTheEndsOf64Bits) {
 TEST(TimeTest, SecondsAreThoseOfPython) {
   EXPECT_EQ(SecondsOf(1'767'225'600'123'456'000), 1767225600.123456);
   EXPECT_EQ(SecondsOf(-1'500'000'000), -1.5);
-  EXPECT_EQ(SecondsOf(1), 1e-9);
+  EXPECT_EQ(SecondsOf(1'767'225'600'123'456'999), 1767225600.123456);
+  EXPECT_EQ(SecondsOf(-1), -1e-6);
   EXPECT_EQ(ThroughDatetime(1767225600.1234561), 1767225600.123456);
   EXPECT_EQ(ThroughDatetime(0.9999999), 1.0);
   EXPECT_EQ(ThroughDatetime(-0.25), -0.25);

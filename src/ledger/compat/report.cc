@@ -38,10 +38,11 @@ class Translator {
 
  private:
   struct Checkpoint {
-    bool begun = false;
+    std::uint64_t seq = 0;
     std::int64_t begin_ns = 0;
     std::int64_t step = kNoStep;
   };
+  using OpenCheckpoints = std::array<std::vector<Checkpoint>, 2>;  // where others see it; local
 
   void TakeSpan(const Record& record, bool end, double time) {
     auto pick = [end](EntryKind begins, EntryKind ends) { return end ? ends : begins; };
@@ -78,20 +79,26 @@ class Translator {
   }
 
   // Orbax reports a save once it is over; the report is of the time at which it began.
-  void TakeCheckpoint(const Record& record, bool end, EntryKind kind,
-                      std::array<Checkpoint, 2>* all) {
+  void TakeCheckpoint(const Record& record, bool end, EntryKind kind, OpenCheckpoints* all) {
     const bool local = names_.Text(record.name) == "local";
-    Checkpoint* const open = &(*all)[local ? 1 : 0];
+    std::vector<Checkpoint>* const open = &(*all)[local ? 1 : 0];
     if (!end) {
-      *open = {true, record.time_ns, record.a};
+      open->push_back({record.seq, record.time_ns, record.a});
       return;
     }
-    if (!std::exchange(open->begun, false)) return;
+    // Several may be open, for several hosts report: the one it names, else the last.
+    if (open->empty()) return;
+    auto begun = std::find_if(open->rbegin(), open->rend(), [&record](const Checkpoint& one) {
+      return record.b != kNoHandle && one.seq == static_cast<std::uint64_t>(record.b);
+    });
+    if (begun == open->rend()) begun = open->rbegin();
+    const Checkpoint one = *begun;
+    open->erase(std::next(begun).base());
     // Without a step it is like no other.
     const std::string step =
-        open->step == kNoStep ? "#" + std::to_string(unnamed_++) : std::to_string(open->step);
-    log_->AddCheckpoint(kind, step, local ? "/" : "gs://",
-                        SecondsOf(record.time_ns - open->begin_ns), SecondsOf(open->begin_ns));
+        one.step == kNoStep ? "#" + std::to_string(unnamed_++) : std::to_string(one.step);
+    log_->AddCheckpoint(kind, step, local ? "/" : "gs://", SecondsOf(record.time_ns - one.begin_ns),
+                        SecondsOf(one.begin_ns));
   }
 
   void TakeCapacity(const Record& record, double time) {
@@ -106,7 +113,7 @@ class Translator {
 
   const NameTable& names_;
   EntryLog* log_;
-  std::array<Checkpoint, 2> saves_, restores_;  // to where others see it, and locally
+  OpenCheckpoints saves_, restores_;
   std::int64_t unnamed_ = 0;
 };
 

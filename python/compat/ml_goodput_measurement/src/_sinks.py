@@ -118,6 +118,7 @@ class JournalSink:
         self._open: dict[tuple[Kind, str], int] = {}
         self._lock = threading.Lock()
         self._recorder: Optional[_native.Recorder] = None
+        self.ended = False  # the job's end was recorded
         self._started = False  # a job start was recorded in this journal
         self._stepped = False
 
@@ -132,6 +133,7 @@ class JournalSink:
 
     def job_end(self, time: Time) -> None:
         (self._recorder or self._make(time))._job_end_at(_ns(time))
+        self.ended = True
 
     def step(self, step: int, time: Time) -> None:
         self._stepped = True
@@ -156,7 +158,7 @@ class JournalSink:
         with self._lock:
             recorder, self._recorder = self._recorder, None
             self._open.clear()
-            self._started = self._stepped = False
+            self._started = self._stepped = self.ended = False
         if recorder is not None:
             recorder._abandon()
 
@@ -185,17 +187,21 @@ class JournalSink:
         with self._lock:
             if self._recorder is not None:
                 return self._recorder
-            recorder = _native.Recorder(
-                run=self._job_name,
-                resume=resume,
-                # Signs of life from now have no place in history that is filled in.
-                heartbeat=time is None or abs(now() - utc(time)) < _HISTORY,
-                hook_sigterm=_may_hook_sigterm(),
-                exit_ends_job=False,
-                job_start=False,
-            )
-            if recorder.error:
-                _log.warning("headway records nothing of %r: %s", self._job_name, recorder.error)
+            try:
+                recorder = _native.Recorder(
+                    run=self._job_name,
+                    resume=resume,
+                    # Signs of life from now have no place in history that is filled in.
+                    heartbeat=time is None or abs(now() - utc(time)) < _HISTORY,
+                    hook_sigterm=_may_hook_sigterm(),
+                    exit_ends_job=False,
+                    job_start=False,
+                )
+                error = recorder.error
+            except (ValueError, OverflowError) as refused:  # a name that none can have
+                recorder, error = _native.Recorder(disabled=True), str(refused)
+            if error:
+                _log.warning("headway records nothing of %r: %s", self._job_name, error)
             self._recorder = recorder
             return recorder
 
@@ -237,8 +243,23 @@ def journal_of(job_name: str) -> JournalSink:
     with _journals_lock:
         sink = _journals.get(key)
         if sink is None:
+            _close_ended()
             sink = _journals[key] = JournalSink(job_name)
         return sink
+
+
+# A process can have 64 journals open.
+_MOST_OPEN = 32
+
+
+def _close_ended() -> None:
+    """Closes journals of jobs that have ended, the oldest first, where there are many."""
+    for key, sink in list(_journals.items()):
+        if len(_journals) < _MOST_OPEN:
+            return
+        if sink.ended:
+            del _journals[key]
+            sink.abandon()
 
 
 class BothSink:

@@ -52,13 +52,11 @@ class Source(Protocol):
 
     def refresh(self) -> None: ...
 
-    def cumulative(self, now: datetime.datetime) -> Answer: ...
+    def cumulative(self) -> Answer: ...
 
     def window(self, start: datetime.datetime, end: datetime.datetime) -> Window: ...
 
-    def without(
-        self, exclusions: Exclusions, now: datetime.datetime
-    ) -> tuple[Answer, dict[int, float]]: ...
+    def without(self, exclusions: Exclusions) -> tuple[Answer, dict[int, float]]: ...
 
     def step_times(self) -> tuple[dict[int, float], Optional[float]]: ...
 
@@ -75,20 +73,22 @@ class _CalculatorSource:
     def refresh(self) -> None:
         raise NotImplementedError
 
-    def cumulative(self, now: datetime.datetime) -> Answer:
-        self.refresh()
-        if exact():
-            return Answer.of(self._calculator.exact(to_seconds(now), None, []))
-        return Answer.of(self._calculator.cumulative(to_seconds(now)))
+    # What "now" is, is asked after reading: no record may be later.
 
-    def without(
-        self, exclusions: Exclusions, now: datetime.datetime
-    ) -> tuple[Answer, dict[int, float]]:
+    def cumulative(self) -> Answer:
         self.refresh()
+        time = to_seconds(now())
         if exact():
-            answer = self._calculator.exact(to_seconds(now), None, exclusions)
+            return Answer.of(self._calculator.exact(time, None, []))
+        return Answer.of(self._calculator.cumulative(time))
+
+    def without(self, exclusions: Exclusions) -> tuple[Answer, dict[int, float]]:
+        self.refresh()
+        time = to_seconds(now())
+        if exact():
+            answer = self._calculator.exact(time, None, exclusions)
             return Answer.of(answer), self._calculator.step_seconds()
-        answer, times = self._calculator.without(exclusions, to_seconds(now))
+        answer, times = self._calculator.without(exclusions, time)
         return Answer.of(answer), times
 
     def step_times(self) -> tuple[dict[int, float], Optional[float]]:
@@ -124,7 +124,7 @@ class JournalSource(_CalculatorSource):
 
     def refresh(self) -> None:
         calculator = _native.CompatCalculator(self._elastic)
-        calculator.load(_dirs(), os.environ.get("HEADWAY_PROJECT", "default"), self._job_name)
+        calculator.load(_dirs(), os.environ.get("HEADWAY_PROJECT") or "default", self._job_name)
         self._calculator = calculator
 
     def window(self, start: datetime.datetime, end: datetime.datetime) -> Window:

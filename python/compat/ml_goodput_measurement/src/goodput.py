@@ -20,7 +20,7 @@ from ml_goodput_measurement.src import (
 )
 from ml_goodput_measurement.src._cloud import CloudLogger as _CloudLogger
 from ml_goodput_measurement.src._result import Goodput, GoodputWithExclusions
-from ml_goodput_measurement.src._time import from_seconds, now, to_seconds
+from ml_goodput_measurement.src._time import from_seconds, to_seconds, utc
 
 BadputType = goodput_utils.BadputType
 CheckpointBadputCalculator = checkpoint_badput_calculator.CheckpointBadputCalculator
@@ -97,8 +97,17 @@ class GoodputRecorder:
         if not logging_enabled:
             logger.info("goodput recording of %r is disabled in this process", job_name)
             return
-        backend = _sinks.backend()
-        if cloud_logger is None and backend != "journal":
+        if cloud_logger is not None:
+            self._cloud_logger = cloud_logger
+            self._sink = _sinks.EntrySink(job_name, cloud_logger)
+            return
+        backend = _backend()
+        journal = None if backend == "cloud-logging" else _sinks.journal_of(str(job_name))
+        if journal is not None:
+            self._sink = journal
+            if backend == "journal":
+                return
+        try:
             cloud_logger = _CloudLogger(
                 job_name,
                 logger_name,
@@ -106,16 +115,14 @@ class GoodputRecorder:
                 background_batch_size=background_batch_size,
                 background_max_latency_s=background_max_latency_s,
             )
-            backend_both = backend == "both"
-        else:
-            backend_both = False
-        if cloud_logger is not None:
-            self._cloud_logger = cloud_logger
-            self._sink = _sinks.EntrySink(job_name, cloud_logger)
-            if backend_both:
-                self._sink = _sinks.BothSink(_sinks.journal_of(job_name), self._sink)
-        else:
-            self._sink = _sinks.journal_of(job_name)
+        except Exception as error:
+            if journal is None:
+                raise
+            logger.warning("%r is recorded in the journal only, not in a log: %s", job_name, error)
+            return
+        self._cloud_logger = cloud_logger
+        sink = _sinks.EntrySink(job_name, cloud_logger)
+        self._sink = sink if journal is None else _sinks.BothSink(journal, sink)
 
     def flush(self) -> None:
         """Waits until what was recorded is where it belongs. In a journal it always is."""
@@ -230,7 +237,7 @@ class GoodputCalculator:
             cloud_logger = _CloudLogger(job_name, logger_name, max_logs_retention_period)
         self._cloud_logger: Any = cloud_logger
         self._source: _sources.Source = (
-            _sources.JournalSource(job_name, self._ELASTIC)
+            _sources.JournalSource(str(job_name), self._ELASTIC)
             if cloud_logger is None
             else _sources.LogSource(cloud_logger, self._ELASTIC)
         )
@@ -260,7 +267,7 @@ class GoodputCalculator:
             ValueError: No job start was recorded, or the records contradict each other.
         """
         with self._lock:
-            answer = self._ask(lambda source: source.cumulative(now()))
+            answer = self._ask(lambda source: source.cumulative())
             self._keep(answer)
             self._steps = lambda: self._step_info(configured_ideal_step_time)
         breakdown = self._breakdown(answer) if include_badput_breakdown else {}
@@ -317,7 +324,7 @@ class GoodputCalculator:
         """
         exclusions = exclusion_utils.normalize_intervals(exclusion_intervals)
         with self._lock:
-            answer, times = self._ask(lambda source: source.without(exclusions, now()))
+            answer, times = self._ask(lambda source: source.without(exclusions))
             if answer.total == 0.0:
                 return GoodputWithExclusions((0.0, {}, answer.max_step, answer.excluded))
             self._keep(answer)
@@ -390,7 +397,7 @@ class GoodputCalculator:
         details: IntervalWorkloadMetricDetails = {
             "interval_goodput": {},
             "interval_badput": {},
-            "interval_size": int((end - start).total_seconds()),
+            "interval_size": int((utc(end) - utc(start)).total_seconds()),
         }
         try:
             window = self._interval(start, end)
@@ -446,7 +453,8 @@ class GoodputCalculator:
         kinds = [kind for kind in BadputType if self._ELASTIC or kind not in _ELASTIC_KINDS]
 
         def percent(seconds: float) -> float:
-            return seconds / answer.total * 100 if 0 < seconds < answer.total else 0.0
+            whole = seconds == answer.total and not _sources.exact()
+            return 0.0 if whole or not 0 < seconds <= answer.total else seconds / answer.total * 100
 
         breakdown: UnproductiveTimeDict = {}
         for kind in kinds:
@@ -458,6 +466,15 @@ class GoodputCalculator:
                 assert isinstance(value, float)
                 breakdown[kind] = percent(value)
         return breakdown
+
+
+def _backend() -> str:
+    """The backend to record into; a word that is none must not stop training."""
+    try:
+        return _sinks.backend()
+    except ValueError as error:
+        logger.warning("%s; records go to a journal", error)
+        return "journal"
 
 
 _ELASTIC_KINDS = (
