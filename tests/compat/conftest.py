@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import subprocess
@@ -30,11 +31,14 @@ def original_python() -> str:
     wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
     folder = ROOT / "build" / "original"
     mark = folder / "installed"
-    if not mark.exists() or mark.read_text() != wanted:
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-        pip = [str(folder / "bin/python"), "-m", "pip", "install", "-q", "--no-deps"]
-        done = subprocess.run([*pip, "-r", str(requirements)], capture_output=True, text=True)
-        if done.returncode != 0:
-            pytest.skip(f"the original can't be installed: {done.stderr.strip()[-300:]}")
-        mark.write_text(wanted)
+    folder.parent.mkdir(exist_ok=True)
+    with open(folder.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # test programs run side by side
+        if not mark.exists() or mark.read_text() != wanted:
+            subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
+            pip = [str(folder / "bin/python"), "-m", "pip", "install", "-q", "--no-deps"]
+            done = subprocess.run([*pip, "-r", str(requirements)], capture_output=True, text=True)
+            if done.returncode != 0:
+                pytest.skip(f"the original can't be installed: {done.stderr.strip()[-300:]}")
+            mark.write_text(wanted)
     return str(folder / "bin/python")
