@@ -19,7 +19,6 @@ import gc
 import json
 import logging
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -32,6 +31,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+from environments import NotInstallable, environment  # noqa: E402
+
 PEER = ROOT / "build/original"
 REQUIREMENTS = ROOT / "tools/requirements-original.txt"
 REPETITIONS = 15
@@ -137,19 +139,11 @@ def be_drop_in(rounds: int) -> None:
 
 def ensure_peer() -> Path | None:
     """A Python that has the peer; None when it can't be installed here."""
-    python = PEER / "bin/python"
-    if python.exists():
-        return python
-    print(f"installing the peer into {PEER} ...", file=sys.stderr)
     try:
-        subprocess.run([sys.executable, "-m", "venv", PEER], check=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-                        "-r", REQUIREMENTS], check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
+        return environment(PEER, REQUIREMENTS)
+    except (OSError, subprocess.CalledProcessError, NotInstallable) as error:
         print(f"without the peer: {error}", file=sys.stderr)
-        shutil.rmtree(PEER, ignore_errors=True)
         return None
-    return python
 
 
 def measure(statements: list[str], names: dict[str, Any], rounds: int) -> dict[str, float]:

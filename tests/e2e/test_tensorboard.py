@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -14,6 +13,9 @@ from typing import Any
 
 import pytest
 from conftest import EXAMPLES, ROOT, Headway
+
+sys.path.insert(0, str(ROOT / "tools"))
+from environments import NotInstallable, environment  # noqa: E402
 
 # Prints what TensorBoard shows of a directory: {tag: [name, [[step, wall time, value]...]]}.
 READER = """
@@ -86,19 +88,13 @@ def tensorboard() -> Callable[..., str]:
     Where it can't be had the test is skipped.
     """
     requirements = ROOT / "tools" / "requirements-tensorboard.txt"
-    wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
-    folder = ROOT / "build" / "tensorboard"
-    mark = folder / "installed"
-    if not mark.exists() or mark.read_text() != wanted:
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-        pip = [str(folder / "bin/python"), "-m", "pip", "install", "-q", "--no-deps"]
-        done = subprocess.run([*pip, "-r", str(requirements)], capture_output=True, text=True)
-        if done.returncode != 0:
-            pytest.skip(f"tensorboard can't be installed: {done.stderr.strip()[-300:]}")
-        mark.write_text(wanted)
+    try:
+        python = environment(ROOT / "build" / "tensorboard", requirements)
+    except NotInstallable as error:
+        pytest.skip(f"tensorboard can't be installed: {error}")
 
     def run(program: str, *arguments: str | Path) -> str:
-        command = [str(folder / "bin/python"), "-c", program, *map(str, arguments)]
+        command = [str(python), "-c", program, *map(str, arguments)]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     return run
