@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "monitor/sample.h"
+
+namespace headway::monitor {
+
+/// Where samples go. One thread.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+
+  /// For people: "TensorBoard event files in /logs/goodput".
+  virtual std::string Destination() const = 0;
+
+  /// Takes a sample: writes it where that is local, else keeps it for Deliver. No network.
+  virtual Status Put(const Sample& sample) = 0;
+
+  /// Sends what is kept, the oldest first, and returns by `deadline`. An error says why something
+  /// has not arrived; it is kept where another try can help, as far as there is room. Sending
+  /// something twice does no harm.
+  virtual Status Deliver(MonoNs /*deadline*/) { return OkStatus(); }
+};
+
+}  // namespace headway::monitor
