@@ -40,13 +40,17 @@ inline constexpr std::size_t kEventWriters = std::size_t{1} << 20;
 /// Nesting of the JSON of one line; a deeper line is a bad line.
 inline constexpr int kJsonDepth = 64;
 
-/// Copies of its state that an attempt keeps to correct guesses; beyond them it is derived from its
-/// beginning.
+/// Copies of its state that an attempt keeps to correct guesses; beyond them the older ones are
+/// thinned out, and correcting an old guess takes longer.
 inline constexpr std::size_t kRewindPoints = 64;
 
 /// Spans of one attempt that were closed for want of an end and may still get one; the end of an
 /// older one counts as `span_unopened`.
-inline constexpr std::size_t kDanglingSpans = 4096;
+inline constexpr std::size_t kClosedSpans = 65'536;
+
+/// Steps, and stretches between them, of one attempt that wait for later steps to tell what is
+/// normal. Beyond them it goes by what is known, as at the attempt's end.
+inline constexpr std::size_t kWaitingRows = 65'536;
 
 /// Journals of one run that are open at once; more are closed between their batches.
 inline constexpr std::size_t kOpenJournals = 128;

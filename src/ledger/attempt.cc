@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "base/limits.h"
 
@@ -155,15 +157,26 @@ void Attempt::Rederive(WriterId lead, const Carry& carry) {
   carry_in_ = carry;
   has_end_.clear();
   is_counter_.clear();
+  is_late_end_.clear();
+  closed_.Clear();
+  seen_ = 0;
+  StartOver();
+  Replay(RecordLog::Cursor{});
+  if (rewind_to_) RewindTo(*rewind_to_);
+  Settle();
+}
+
+// Before the first record, knowing what has been learned.
+void Attempt::StartOver() {
   ForgetRows();
   rows_ = RowStore();
   segments_.clear();
   checkpoints_.clear();
+  outdated_from_.reset();
   state_ = State();
-  state_.carry = carry;
-  state_.splitter.Start(carry.baseline);
+  state_.carry = carry_in_;
+  state_.splitter.Start(carry_in_.baseline);
   version_ = ++context_->versions;
-  Replay(RecordLog::Cursor{});
 }
 
 void Attempt::Append(const Record& record, std::int64_t time) {
@@ -171,9 +184,10 @@ void Attempt::Append(const Record& record, std::int64_t time) {
   ordinal_ = cursor_.ordinal;
   log_.Append(record, time);
   Process(record, time);
+  if (!rewind_to_) seen_ = ordinal_ + 1;
   version_ = ++context_->versions;
   if (rewind_to_) [[unlikely]]
-    Rewind(*rewind_to_);
+    RewindTo(*rewind_to_);
 }
 
 std::size_t Attempt::AppendRun(std::span<const Record> run, std::uint64_t* last_seq,
@@ -209,11 +223,12 @@ std::size_t Attempt::AppendRun(std::span<const Record> run, std::uint64_t* last_
       ++ordinal_;
     }
   }
+  seen_ = ordinal_;
   if (!state_.ended) state_.life_wall = std::max(state_.life_wall, time);
   version_ = ++context_->versions;
   // All of the run is in the log already.
   if (rewind_to_) [[unlikely]]
-    Rewind(*rewind_to_);
+    RewindTo(*rewind_to_);
   return taken;
 }
 
@@ -247,55 +262,78 @@ std::vector<TimedRecord> Attempt::TakeFrom(std::uint64_t ordinal) {
   return taken;
 }
 
+// Takes the records from there on, up to the first one that tells something new of earlier ones.
 void Attempt::Replay(RecordLog::Cursor cursor) {
   TimedRecord timed;
-  while (true) {
+  while (!rewind_to_) {
     cursor_ = cursor;
     ordinal_ = cursor.ordinal;
     if (!log_.Next(&cursor, &timed)) break;
     Process(timed.record, timed.time);
-    if (rewind_to_) {
-      Rewind(*rewind_to_);
-      return;
-    }
+    if (!rewind_to_) seen_ = std::max(seen_, ordinal_ + 1);
   }
 }
 
-void Attempt::Rewind(std::uint64_t record) {
-  rewind_to_.reset();
+void Attempt::RewindTo(std::uint64_t record) {
+  rewind_to_ = record;
+  while (rewind_to_) {
+    const RecordLog::Cursor from =
+        Restore(std::min(*rewind_to_, outdated_from_.value_or(*rewind_to_)));
+    rewind_to_.reset();
+    outdated_from_.reset();
+    Replay(from);
+  }
+}
+
+void Attempt::Settle() {
+  while (outdated_from_) RewindTo(*outdated_from_);
+}
+
+// Takes up the state of some time before that record.
+RecordLog::Cursor Attempt::Restore(std::uint64_t record) {
   while (!checkpoints_.empty() && checkpoints_.back().cursor.ordinal > record) {
     checkpoints_.pop_back();
   }
   if (checkpoints_.empty()) {
-    // Learns again what it had learned, from the beginning.
-    const Carry carry = carry_in_;
-    Rederive(lead_, carry);
-    return;
+    StartOver();
+    return RecordLog::Cursor{};
   }
-  Checkpoint checkpoint = std::move(checkpoints_.back());
-  checkpoints_.pop_back();
+  const Checkpoint& checkpoint = checkpoints_.back();
   rows_.Truncate(checkpoint.rows,
                  [this](const Row& row) { context_->step_work.Remove(Measure(row.slices).work); });
   segments_.resize(checkpoint.segments);
-  state_ = std::move(checkpoint.state);
+  state_ = checkpoint.state;
   version_ = ++context_->versions;
-  Replay(checkpoint.cursor);
+  return checkpoint.cursor;
 }
 
+// So that what checkpoints cost stays in proportion to the records between them.
+std::uint64_t Attempt::CheckpointSpacing() const {
+  constexpr std::size_t kBytesARecord = 64;
+  return (sizeof(State) + state_.slices.size() * sizeof(Slice) +
+          state_.active.size() * sizeof(State::Span) +
+          state_.splitter.pending().size() * sizeof(PendingRow)) /
+         kBytesARecord;
+}
+
+// A place to rewind to. Earlier ones do as well, a little slower.
 void Attempt::SaveCheckpoint() {
-  if (!checkpoints_.empty() && checkpoints_.back().cursor.ordinal == ordinal_) return;
+  if (outdated_from_) return;  // what is not right is no place to rewind to
+  const std::uint64_t last = checkpoints_.empty() ? 0 : checkpoints_.back().cursor.ordinal;
+  if (ordinal_ - last < CheckpointSpacing()) return;
   TimedRecord passed;
   while (cursor_.ordinal < ordinal_ && log_.Next(&cursor_, &passed)) {
   }
   if (checkpoints_.size() == limits::kRewindPoints) {
-    checkpoints_.erase(checkpoints_.begin());
-    const std::uint64_t oldest = checkpoints_.front().cursor.ordinal;
-    std::erase_if(is_counter_, [oldest](std::uint64_t record) { return record < oldest; });
-    std::uint64_t keep = oldest;
-    for (const State::Span& span : checkpoints_.front().state.active) {
-      keep = std::min(keep, span.record);
+    // Every second one of the older three quarters goes.
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < checkpoints_.size(); ++i) {
+      const bool old = i < limits::kRewindPoints * 3 / 4;
+      if (old && i % 2 == 1) continue;
+      if (kept != i) checkpoints_[kept] = std::move(checkpoints_[i]);
+      ++kept;
     }
-    std::erase_if(has_end_, [keep](std::uint64_t record) { return record < keep; });
+    checkpoints_.resize(kept);
   }
   checkpoints_.push_back({cursor_, state_, rows_.size(), segments_.size()});
 }
@@ -464,9 +502,14 @@ void Attempt::CloseProvisionally(std::size_t active_index) {
   state_.active.erase(state_.active.begin() + static_cast<std::ptrdiff_t>(active_index));
   state_.notes[Note::kSpanUnclosed] += 1;
   state_.reinit_seen |= span.kind == SpanKind::kElasticReinit;
-  if (state_.dangling.size() == limits::kDanglingSpans)
-    state_.dangling.erase(state_.dangling.begin());
-  state_.dangling.push_back({span, ordinal_});
+  if (ordinal_ < seen_) return;
+  closed_.Add({.record = span.record,
+               .seq = span.seq,
+               .closed_by = ordinal_,
+               .begin = span.begin,
+               .name = span.name,
+               .kind = span.kind,
+               .effective = IsEffective(span)});
 }
 
 void Attempt::StepStart(const Record& record, std::int64_t net, std::int64_t wall) {
@@ -581,7 +624,7 @@ void Attempt::SpanBegin(const Record& record, std::int64_t net) {
   } else {
     effect = Effect::kBlocks;
   }
-  if (!s.active.empty() || !s.dangling.empty()) [[unlikely]]
+  if (!s.active.empty() || !closed_.empty()) [[unlikely]]
     CloseSame(record, net);
 
   Advance(&s, net);
@@ -627,9 +670,7 @@ void Attempt::CloseSame(const Record& record, std::int64_t net) {
       CloseProvisionally(i);
     }
   }
-  if (pairs_by_name_) {
-    std::erase_if(s.dangling, [&](const State::Dangling& d) { return same(d.span); });
-  }
+  if (pairs_by_name_ && ordinal_ >= seen_) closed_.Drop(record.span, record.name);
 }
 
 void Attempt::SpanEnd(const Record& record, std::int64_t net) {
@@ -651,15 +692,18 @@ void Attempt::SpanEnd(const Record& record, std::int64_t net) {
     Recode();
     return;
   }
-  for (std::size_t i = s.dangling.size(); i-- > 0;) {
-    const State::Dangling& dangling = s.dangling[i];
-    if (!ends(dangling.span)) continue;
-    if (IsEffective(dangling.span)) {
-      has_end_.insert(dangling.span.record);
-      rewind_to_ = dangling.closed_by;
+  if (ordinal_ < seen_) {
+    s.notes[is_late_end_.contains(ordinal_) ? Note::kSpanUnclosed : Note::kSpanUnopened] +=
+        is_late_end_.contains(ordinal_) ? -1 : 1;
+    return;
+  }
+  if (const auto span = closed_.Take(record.b, record.span, record.name)) {
+    has_end_.insert(span->record);
+    if (span->effective) {
+      outdated_from_ = std::min(outdated_from_.value_or(span->closed_by), span->closed_by);
     } else {
+      is_late_end_.insert(ordinal_);
       s.notes[Note::kSpanUnclosed] -= 1;
-      s.dangling.erase(s.dangling.begin() + static_cast<std::ptrdiff_t>(i));
     }
     return;
   }
@@ -707,8 +751,7 @@ Attempt::Closed Attempt::Close(EndKind kind, std::int64_t end_wall) const {
     }
     s.splitter.Finish();
   }
-  for (PendingRow& pending : s.splitter.pending()) closed.tail.push_back(std::move(pending));
-  s.splitter.pending().clear();
+  for (PendingRow& pending : s.splitter.TakePending()) closed.tail.push_back(std::move(pending));
   closed.carry = s.carry;
   closed.carry.baseline = s.splitter.HandedOn();
   s.notes[Note::kBaselineShift] = s.splitter.baseline_shifts();

@@ -5,13 +5,14 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <unordered_set>
 #include <vector>
 
+#include "ledger/closed_spans.h"
 #include "ledger/histogram.h"
 #include "ledger/net_time.h"
 #include "ledger/note.h"
 #include "ledger/record_log.h"
+#include "ledger/record_set.h"
 #include "ledger/row_store.h"
 #include "ledger/splitter.h"
 #include "model/name_table.h"
@@ -37,9 +38,9 @@ struct RunContext {
   BucketTable buckets;
   std::vector<Writer> writers;
   NetTime net;
-  Histogram step_work;              // work times of all complete steps in the row stores
-  std::uint64_t versions = 0;       // given out so far, see Attempt::version
-  const Attempt* newest = nullptr;  // the attempt that was opened last
+  Histogram step_work;         // work times of all complete steps in the row stores
+  std::uint64_t versions = 0;  // given out so far, see Attempt::version
+  Attempt* newest = nullptr;   // the attempt that was opened last
 
   /// The bucket of a custom span, upper-cased as the field writes such names.
   BucketId CustomBucket(NameId name);
@@ -146,12 +147,7 @@ class Attempt {
       BucketId bucket = 0;
       std::int64_t begin = 0;  // net
     };
-    struct Dangling {
-      Span span;
-      std::uint64_t closed_by = 0;  // ordinal of the record that closed it provisionally
-    };
-    std::vector<Span> active;        // in order of their begins
-    std::vector<Dangling> dangling;  // closed for want of an end that may yet come
+    std::vector<Span> active;  // in order of their begins
 
     Splitter splitter;
     Carry carry;  // offset and highest as they stand now
@@ -197,6 +193,10 @@ class Attempt {
   /// returns how many it took. What is left has to be looked at with care.
   std::size_t AppendRun(std::span<const Record> run, std::uint64_t* last_seq,
                         std::int64_t* last_time);
+  /// Derives again what late ends of spans have changed, which waits so that many of them cost one
+  /// rewind. What says nothing of steps, of how the attempt began or of its end is out of date
+  /// until then. Call it before rows, spans, notes, HandOver and Close.
+  void Settle();
   /// Forgets the records from ordinal `ordinal` on and returns them.
   std::vector<TimedRecord> TakeFrom(std::uint64_t ordinal);
 
@@ -215,7 +215,13 @@ class Attempt {
   /// `end_wall` must not lie before the last record of the lead.
   Closed Close(EndKind kind, std::int64_t end_wall) const;
 
-  std::size_t MemoryBytes() const { return log_.MemoryBytes() + rows_.MemoryBytes(); }
+  /// Spans closed for want of an end that may yet come.
+  const ClosedSpans& closed_spans() const { return closed_; }
+
+  std::size_t MemoryBytes() const {
+    return log_.MemoryBytes() + rows_.MemoryBytes() + has_end_.MemoryBytes() +
+           is_counter_.MemoryBytes() + is_late_end_.MemoryBytes();
+  }
 
  private:
   struct Checkpoint {
@@ -243,8 +249,11 @@ class Attempt {
   void CloseRow();
   void CloseProvisionally(std::size_t active_index);
   bool IsEffective(const State::Span& span) const;
+  void StartOver();
   void SaveCheckpoint();
-  void Rewind(std::uint64_t record);
+  std::uint64_t CheckpointSpacing() const;
+  void RewindTo(std::uint64_t record);
+  RecordLog::Cursor Restore(std::uint64_t record);
   void Replay(RecordLog::Cursor cursor);
   void Commit(const Row& row, const RowMeasures& measures);
 
@@ -256,11 +265,17 @@ class Attempt {
   State state_;
   RowStore rows_;
   std::vector<Segment> segments_;
-  std::vector<Checkpoint> checkpoints_;
-  // What later records have told about earlier ones, by the earlier ones' ordinals.
-  std::unordered_set<std::uint64_t> has_end_;
-  std::unordered_set<std::uint64_t> is_counter_;
+  std::vector<Checkpoint> checkpoints_;  // dense lately, sparse long ago
+  // What later records have told about earlier ones.
+  RecordSet has_end_;
+  RecordSet is_counter_;
+  RecordSet is_late_end_;  // of a span that was closed before, and to which it made no difference
+  // Kept once a record, however often it is derived from.
+  ClosedSpans closed_;
+  std::uint64_t seen_ = 0;  // ordinals below have been processed once
+  // The record from which on to derive again: at once; and when Settle is called.
   std::optional<std::uint64_t> rewind_to_;
+  std::optional<std::uint64_t> outdated_from_;
   // The record that is being processed, and a place in the log at or before it.
   std::uint64_t ordinal_ = 0;
   RecordLog::Cursor cursor_;

@@ -148,12 +148,14 @@ void Flow::ListLogs(std::vector<const RecordLog*>* logs, RecordLog* loose) const
 
 void Flow::Refresh() {
   if (dirty_) Rebuild();
+  for (const auto& attempt : attempts_) attempt->Settle();
   if (begun_elsewhere_ != nullptr) begun_elsewhere_->ForgetRows();
   begun_elsewhere_.reset();
   if (!ahead_.empty()) {
     begun_elsewhere_ = std::make_unique<Attempt>(context_);
     begun_elsewhere_->Rederive(kNoWriter, {});
     for (const TimedRecord& timed : ahead_) begun_elsewhere_->Append(timed);
+    begun_elsewhere_->Settle();
   }
 }
 
@@ -192,6 +194,7 @@ void Flow::Route(const TimedRecord& timed) {
   if (!stream_) {
     if (attempts_.empty()) {
       // Most attempts begin when all before them are over; where not, the carry is set right later.
+      if (context_->newest != nullptr) context_->newest->Settle();
       const Carry carry = context_->newest != nullptr ? context_->newest->HandOver() : Carry();
       attempts_.push_back(std::make_unique<Attempt>(context_));
       attempts_.back()->Rederive(lead_, carry);
@@ -219,7 +222,10 @@ void Flow::Open(bool implicit) {
   SortByTime(&early);
   ahead_.clear();
   Carry carry;
-  if (!attempts_.empty()) carry = attempts_.back()->HandOver();
+  if (!attempts_.empty()) {
+    attempts_.back()->Settle();
+    carry = attempts_.back()->HandOver();
+  }
   attempts_.push_back(std::make_unique<Attempt>(context_));
   attempts_.back()->Rederive(lead_, carry);
   if (implicit) notes_[Note::kImplicitAttempt] += 1;
@@ -383,12 +389,8 @@ void Flow::NoteSpanEnd(const TimedRecord& timed) {
   for (const auto& span : state.active) {
     if (span.kind == timed.record.span && span.name == timed.record.name) begin = span.begin;
   }
-  for (const auto& dangling : state.dangling) {
-    if (begin) break;
-    if (dangling.span.kind == timed.record.span && dangling.span.name == timed.record.name) {
-      begin = dangling.span.begin;
-    }
-  }
+  if (!begin)
+    begin = attempts_.back()->closed_spans().BeginOf(timed.record.span, timed.record.name);
   if (begin) std::erase_if(gaps_, [&](const Gap& gap) { return gap.from >= *begin; });
 }
 
@@ -399,6 +401,7 @@ bool Flow::GoesBackAfterSilence(const Record& record, std::int64_t net,
                                                static_cast<std::uint64_t>(state.carry.offset));
   if (!state.any_step || index > state.last_index) return false;
   if (record.a <= 1 && !state.restore_seen) return false;
+  attempts_.back()->Settle();
   const auto baseline = state.splitter.InForce();
   if (!baseline) return false;
   const std::int64_t bound = StallBound(*baseline);

@@ -47,10 +47,10 @@ void Intake::Annotate(const Record& record) {
     if (ParseNote(context_.names.Text(record.name), &note)) notes_.Count(note, record.a);
   } else {
     const std::int64_t to = record.b == kNoTime ? kTimeLimit : record.b;
-    const NetTime before = context_.net;
-    context_.net.Exclude(std::clamp(record.a, -kTimeLimit, kTimeLimit),
-                         std::clamp(to, -kTimeLimit, kTimeLimit));
-    if (context_.net == before) return;
+    if (!context_.net.Exclude(std::clamp(record.a, -kTimeLimit, kTimeLimit),
+                              std::clamp(to, -kTimeLimit, kTimeLimit))) {
+      return;
+    }
     for (auto& [key, flow] : flows_) flow->Invalidate();
     regroup_ |= keyless_ > 1;  // which goes by net time
   }

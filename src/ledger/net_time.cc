@@ -4,8 +4,13 @@
 
 namespace headway::ledger {
 
-void NetTime::Exclude(std::int64_t from, std::int64_t to) {
-  if (from >= to) return;
+bool NetTime::Exclude(std::int64_t from, std::int64_t to) {
+  if (from >= to) return false;
+  if (gaps_.empty() || from > gaps_.back().to) {
+    const Gap last = gaps_.empty() ? Gap{} : gaps_.back();
+    gaps_.push_back({from, to, last.before + (last.to - last.from)});
+    return true;
+  }
   std::vector<Gap> merged;
   Gap added{from, to, 0};
   bool placed = false;
@@ -17,6 +22,7 @@ void NetTime::Exclude(std::int64_t from, std::int64_t to) {
       placed = true;
       merged.push_back(gap);
     } else {
+      if (gap.from <= from && to <= gap.to) return false;
       added.from = std::min(added.from, gap.from);
       added.to = std::max(added.to, gap.to);
     }
@@ -28,6 +34,7 @@ void NetTime::Exclude(std::int64_t from, std::int64_t to) {
     before += gap.to - gap.from;
   }
   gaps_ = std::move(merged);
+  return true;
 }
 
 std::int64_t NetTime::NetOf(std::int64_t wall) const {
@@ -69,14 +76,6 @@ std::vector<WallInterval> NetTime::Wall(std::int64_t begin, std::int64_t end) co
   }
   pieces.push_back({at, last});
   return pieces;
-}
-
-bool operator==(const NetTime& a, const NetTime& b) {
-  return a.gaps_.size() == b.gaps_.size() &&
-         std::equal(a.gaps_.begin(), a.gaps_.end(), b.gaps_.begin(),
-                    [](const NetTime::Gap& x, const NetTime::Gap& y) {
-                      return x.from == y.from && x.to == y.to;
-                    });
 }
 
 }  // namespace headway::ledger

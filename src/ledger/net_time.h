@@ -18,8 +18,9 @@ struct WallInterval {
 
 class NetTime {
  public:
-  /// Adds [from, to); empty and inverted intervals change nothing.
-  void Exclude(std::int64_t from, std::int64_t to);
+  /// Adds [from, to); empty and inverted intervals change nothing. Returns whether anything
+  /// changed. O(1) behind all others.
+  bool Exclude(std::int64_t from, std::int64_t to);
   bool empty() const { return gaps_.empty(); }
 
   std::int64_t Net(std::int64_t wall) const { return gaps_.empty() ? wall : NetOf(wall); }
@@ -30,8 +31,6 @@ class NetTime {
 
   /// The wall intervals that make up the net interval [begin, end), in order.
   std::vector<WallInterval> Wall(std::int64_t begin, std::int64_t end) const;
-
-  friend bool operator==(const NetTime&, const NetTime&);
 
  private:
   struct Gap {

@@ -80,10 +80,18 @@ TEST(NetTimeTest, CutsIntervalsAtWhatIsExcluded) {
   }
 }
 
-TEST(NetTimeTest, IsEqualWhenTheSameTimeIsExcluded) {
-  EXPECT_TRUE(Excluding({{10, 20}, {15, 30}}) == Excluding({{20, 30}, {10, 20}}));
-  EXPECT_FALSE(Excluding({{10, 20}}) == Excluding({{10, 21}}));
-  EXPECT_TRUE(Excluding({}).empty());
+TEST(NetTimeTest, SaysWhetherMoreIsExcluded) {
+  NetTime net;
+  EXPECT_TRUE(net.empty());
+  EXPECT_FALSE(net.Exclude(5, 5));
+  EXPECT_TRUE(net.Exclude(10, 20));
+  EXPECT_TRUE(net.Exclude(30, 40));  // behind all
+  EXPECT_FALSE(net.Exclude(12, 20));
+  EXPECT_TRUE(net.Exclude(20, 30));  // in between: one gap now
+  EXPECT_FALSE(net.Exclude(10, 40));
+  EXPECT_TRUE(net.Exclude(0, 5));  // before all
+  EXPECT_TRUE(net.Exclude(35, 41));
+  EXPECT_EQ(net.Net(50), 50 - 5 - 31);
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
+
+#include "base/limits.h"
 
 namespace headway::ledger {
 namespace {
@@ -90,11 +93,9 @@ std::optional<std::int64_t> Splitter::InForce() const {
   if (const auto known = HandedOn()) return known;
   // Too few steps of one's own and nothing before: the smaller one, as it would settle now.
   std::optional<std::int64_t> smallest;
-  for (const PendingRow& pending : pending_) {
-    const bool waits = pending.row.is_step && !pending.row.first && !pending.settled;
-    if (waits && (!smallest || pending.measures.work < *smallest)) {
-      smallest = pending.measures.work;
-    }
+  for (const std::size_t at : unsettled_) {
+    const std::int64_t work = pending_[at].measures.work;
+    smallest = std::min(smallest.value_or(work), work);
   }
   return smallest;
 }
@@ -132,18 +133,32 @@ bool Splitter::SplitLate(Row* row, const RowMeasures& measures) {
   return true;
 }
 
-void Splitter::AddSlow(const Row& row, const RowMeasures& measures) {
+PendingRow& Splitter::AddPending(const Row& row, const RowMeasures& measures) {
   PendingRow& added = pending_.emplace_back();
   added.row = row;
   added.slices.assign(row.slices.begin(), row.slices.end());
   added.row.slices = {};
   added.measures = measures;
+  return added;
+}
+
+std::vector<PendingRow> Splitter::TakePending() {
+  unsettled_.clear();
+  firsts_.clear();
+  return std::exchange(pending_, {});
+}
+
+void Splitter::AddSlow(const Row& row, const RowMeasures& measures) {
+  if (pending_.size() >= limits::kWaitingRows) Finish();
+  PendingRow& added = AddPending(row, measures);
   if (!row.is_step) {
     added.settled = true;
     return;
   }
+  const std::size_t at = pending_.size() - 1;
   if (row.first) {
     added.baseline = HandedOn();
+    firsts_.push_back(at);
     return;
   }
   if (measures.work == 0) {
@@ -152,6 +167,7 @@ void Splitter::AddSlow(const Row& row, const RowMeasures& measures) {
     SettleAllBut(own_ ? 0 : waiting_);
     return;
   }
+  unsettled_.push_back(at);
   if (!own_) {
     waiting_ += 1;
     if (waiting_ == kWaiting) {
@@ -217,13 +233,10 @@ std::int64_t Splitter::WindowMedian(std::int64_t guess) {
 void Splitter::FormBaseline() {
   // The last three later steps with work time set the baseline and are split by it (again).
   std::vector<PendingRow*> last;
-  for (std::size_t i = pending_.size(); i-- > 0 && last.size() < kWaiting;) {
-    PendingRow& pending = pending_[i];
-    if (pending.row.is_step && !pending.row.first && pending.measures.work > 0) {
-      last.push_back(&pending);
-    }
+  const std::size_t count = std::min<std::size_t>(unsettled_.size(), kWaiting);
+  for (std::size_t i = unsettled_.size() - count; i < unsettled_.size(); ++i) {
+    last.push_back(&pending_[unsettled_[i]]);
   }
-  std::reverse(last.begin(), last.end());
   std::vector<std::int64_t> works;
   for (const PendingRow* pending : last) works.push_back(pending->measures.work);
   const std::int64_t b = FloorMedian(&works);
@@ -239,30 +252,23 @@ void Splitter::FormBaseline() {
 void Splitter::SettleAllBut(int held) {
   // Later steps before the last `held` ones cannot be split again; each counts for the first
   // steps before it that still look for followers.
-  std::size_t end = pending_.size();
-  for (int left = held; end > 0 && left > 0;) {
-    --end;
-    const PendingRow& pending = pending_[end];
-    if (pending.row.is_step && !pending.row.first && pending.measures.work > 0) --left;
-  }
-  std::vector<PendingRow*> seeking;
+  const std::size_t kept = std::min(unsettled_.size(), static_cast<std::size_t>(held));
+  const std::size_t end = unsettled_.size() - kept;
   for (std::size_t i = 0; i < end; ++i) {
-    PendingRow& pending = pending_[i];
-    if (!pending.row.is_step) continue;
-    if (pending.row.first) {
-      if (!pending.settled) seeking.push_back(&pending);
-      continue;
-    }
-    if (pending.settled) continue;
+    const std::size_t at = unsettled_[i];
+    PendingRow& pending = pending_[at];
     pending.settled = true;
-    if (pending.measures.work == 0) continue;
     const std::int64_t productive = pending.measures.work - pending.row.loading - pending.row.extra;
-    for (PendingRow* first : seeking) {
-      if (first->settled) continue;
-      first->followers.push_back(productive);
-      if (first->followers.size() == kFollowers) ResolveFirst(first);
-    }
+    std::erase_if(firsts_, [&](std::size_t first_at) {
+      if (first_at > at) return false;
+      PendingRow& first = pending_[first_at];
+      first.followers.push_back(productive);
+      if (first.followers.size() < kFollowers) return false;
+      ResolveFirst(&first);
+      return true;
+    });
   }
+  unsettled_.erase(unsettled_.begin(), unsettled_.begin() + static_cast<std::ptrdiff_t>(end));
 }
 
 void Splitter::ResolveFirst(PendingRow* first) const {
@@ -293,9 +299,7 @@ void Splitter::SettleWaiting() {
     b = weak_ = InForce();
     weak_baselines_ += 1;
   }
-  for (PendingRow& pending : pending_) {
-    if (pending.row.is_step && !pending.row.first && !pending.settled) Split(&pending, b);
-  }
+  for (const std::size_t at : unsettled_) Split(&pending_[at], b);
   waiting_ = 0;
 }
 
@@ -311,18 +315,13 @@ void Splitter::RestartBaseline() {
 void Splitter::Finish() {
   SettleWaiting();
   SettleAllBut(0);
-  for (PendingRow& pending : pending_) {
-    if (!pending.settled) ResolveFirst(&pending);
-  }
+  for (const std::size_t at : firsts_) ResolveFirst(&pending_[at]);
+  firsts_.clear();
 }
 
 void Splitter::AddInFlight(Row row) {
   const RowMeasures measures = Measure(row.slices);
-  PendingRow& added = pending_.emplace_back();
-  added.row = row;
-  added.slices.assign(row.slices.begin(), row.slices.end());
-  added.row.slices = {};
-  added.measures = measures;
+  PendingRow& added = AddPending(row, measures);
   added.settled = true;
   if (row.first) {
     added.baseline = HandedOn();

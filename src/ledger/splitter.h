@@ -55,7 +55,8 @@ class Splitter {
   void Finish();
 
   const std::vector<PendingRow>& pending() const { return pending_; }
-  std::vector<PendingRow>& pending() { return pending_; }
+  /// Gives away the rows that wait.
+  std::vector<PendingRow> TakePending();
 
   /// What later attempts inherit; after Finish, that includes a weak baseline.
   std::optional<std::int64_t> HandedOn() const;
@@ -83,6 +84,7 @@ class Splitter {
   void FormBaseline();
   void SettleWaiting();
   void SettleAllBut(int held);
+  PendingRow& AddPending(const Row& row, const RowMeasures& measures);
   void ResolveFirst(PendingRow* first) const;
 
   template <typename Commit>
@@ -92,17 +94,22 @@ class Splitter {
       commit(pending_[settled].View(), pending_[settled].measures);
       ++settled;
     }
-    if (settled > 0)
-      pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(settled));
+    if (settled == 0) return;
+    pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(settled));
+    for (std::size_t& at : unsettled_) at -= settled;
+    for (std::size_t& at : firsts_) at -= settled;
   }
 
   std::optional<std::int64_t> own_;        // the attempt's own baseline
   std::optional<std::int64_t> inherited_;  // stands in until there is an own one
   std::optional<std::int64_t> weak_;       // stands in when nothing else does
   std::vector<PendingRow> pending_;
-  int waiting_ = 0;     // later steps that wait for the own baseline
-  int stall_run_ = 0;   // stalled completed steps in a row
-  int excess_run_ = 0;  // completed later steps with an excess in a row
+  // Positions in `pending_`, ascending, of what keeps rows there.
+  std::vector<std::size_t> unsettled_;  // later steps with work time whose split may change
+  std::vector<std::size_t> firsts_;     // first steps that look for followers
+  int waiting_ = 0;                     // later steps that wait for the own baseline
+  int stall_run_ = 0;                   // stalled completed steps in a row
+  int excess_run_ = 0;                  // completed later steps with an excess in a row
   std::array<std::int64_t, kWindow> window_{};
   std::size_t window_at_ = 0;   // where the next one goes
   std::uint64_t observed_ = 0;  // steps in the window since the last restart

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/limits.h"
+
 namespace headway::ledger {
 namespace {
 
@@ -190,6 +192,19 @@ TEST(SplitterTest, StartsAnewWhenTold) {
     splitter.Add(&row, Measure(slices), nothing);
   }
   EXPECT_EQ(splitter.HandedOn(), 20 * kSecond);
+}
+
+TEST(SplitterTest, OnlySoManyRowsWaitForALaterStep) {
+  Strings steps = {"!30"};
+  steps.resize(limits::kWaitingRows + 5, "0");
+  for (int i = 0; i < 6; ++i) steps.emplace_back("10");
+  Splitter splitter;
+  splitter.Start({});
+  const Strings split = Split(&splitter, steps);
+  ASSERT_EQ(split.size(), steps.size());
+  EXPECT_EQ(split.front(), "0 start 30");  // nothing has told what is normal
+  EXPECT_EQ(split.back(), "10");
+  EXPECT_EQ(splitter.HandedOn(), 10 * kSecond);
 }
 
 }  // namespace

@@ -7,15 +7,16 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <queue>
 #include <set>
 #include <span>
-#include <tuple>
 #include <utility>
 
 #include "base/limits.h"
 #include "base/time_format.h"
 #include "journal/reader.h"
+#include "runs/clocks.h"
+#include "runs/findings.h"
+#include "runs/merge.h"
 #include "runs/read_ahead.h"
 
 namespace headway::runs {
@@ -68,150 +69,6 @@ std::vector<Status> BrokenOf(const Run& run, const std::vector<std::string>& dir
   return mine;
 }
 
-/// What ties the clocks of a run's journals together.
-///
-/// Journals that one boot of a machine has written share its monotonic clock, so that a system
-/// clock that was stepped between them changes neither their order nor the time from one to the
-/// next: the newest of them says what the wall time was.
-class Clocks {
- public:
-  explicit Clocks(const Run& run) {
-    for (const journal::JournalFile& file : run.journals) {
-      if (!Ticks(file.header)) continue;
-      const auto [newest, fresh] = newest_.try_emplace(file.header.boot_id, file.header.anchor);
-      if (!fresh && file.header.anchor.mono > newest->second.mono) {
-        newest->second = file.header.anchor;
-      }
-    }
-  }
-
-  /// The anchor to read the journal with; nullopt: its own, for its clock was not stepped since.
-  std::optional<ClockAnchor> AnchorOf(const journal::Header& header) const {
-    if (!Ticks(header)) return std::nullopt;
-    const ClockAnchor& newest = newest_.at(header.boot_id);
-    const std::int64_t moved =
-        (newest.wall.ns - newest.mono.ns) - (header.anchor.wall.ns - header.anchor.mono.ns);
-    if (moved >= -kStepNs && moved <= kStepNs) return std::nullopt;
-    return newest;
-  }
-
- private:
-  static constexpr std::int64_t kStepNs = kNanosPerSecond;
-  static constexpr std::int64_t kFarthest = std::int64_t{1} << 61;  // sums of two don't overflow
-
-  static bool Ticks(const journal::Header& header) {
-    auto sane = [](std::int64_t ns) { return -kFarthest < ns && ns < kFarthest; };
-    return header.origin != journal::Origin::kImport && !(header.boot_id == BootId()) &&
-           sane(header.anchor.wall.ns) && sane(header.anchor.mono.ns);
-  }
-
-  std::map<BootId, ClockAnchor> newest_;
-};
-
-// Feeds the sources so that records come in order of time as far as each journal is in order.
-class Merger {
- public:
-  Merger(std::vector<Source>* sources, Loaded* loaded, std::uint64_t bytes,
-         const std::function<void(double)>& progress)
-      : sources_(sources),
-        loaded_(loaded),
-        expected_(std::max<std::uint64_t>(1, bytes / journal::kSlotBytes)),
-        progress_(progress),
-        ahead_(sources, bytes) {}
-
-  Status Run() {
-    for (Source& source : *sources_) HEADWAY_RETURN_IF_ERROR(Queue(&source));
-    while (!queue_.empty()) {
-      // The source whose next record is the earliest goes on until another one is earlier.
-      Source* const first = queue_.top().source;
-      queue_.pop();
-      Take(first);
-      HEADWAY_RETURN_IF_ERROR(Queue(first));
-    }
-    return OkStatus();
-  }
-
- private:
-  struct Next {
-    std::int64_t time = 0;
-    Source* source = nullptr;  // the earlier one in the list goes first
-    bool operator<(const Next& other) const {
-      return std::tie(other.time, other.source) < std::tie(time, source);
-    }
-  };
-
-  Status Queue(Source* source) {
-    HEADWAY_RETURN_IF_ERROR(ahead_.Next(source));
-    if (!source->batch().empty()) queue_.push({source->batch().front().time_ns, source});
-    return OkStatus();
-  }
-
-  void Take(Source* source) {
-    std::span<const Record> records = source->batch();
-    if (!queue_.empty()) {
-      const std::int64_t until = queue_.top().time;
-      std::size_t count = 1;
-      while (count < records.size() && records[count].time_ns <= until) ++count;
-      records = records.first(count);
-    }
-    loaded_->ledger.Add(records);
-    source->Skip(records.size());
-    loaded_->records += records.size();
-    if (progress_ && loaded_->records / kProgressEvery != told_) {
-      told_ = loaded_->records / kProgressEvery;
-      progress_(
-          std::min(1.0, static_cast<double>(loaded_->records) / static_cast<double>(expected_)));
-    }
-  }
-
-  static constexpr std::uint64_t kProgressEvery = 1 << 18;
-
-  std::vector<Source>* sources_;
-  Loaded* loaded_;
-  std::uint64_t expected_;
-  const std::function<void(double)>& progress_;
-  std::uint64_t told_ = 0;
-  std::priority_queue<Next> queue_;
-  ReadAhead ahead_;
-};
-
-// What is wrong with a journal, as records of its writer: it becomes a part of the run's account.
-// `dropped_recorded` is what the journal's own records say of dropped ones.
-std::vector<Record> Findings(const journal::ReadSummary& summary, WriterId writer,
-                             std::uint64_t dropped_recorded, std::int64_t time_ns, bool stepped,
-                             NameTable* names) {
-  std::vector<Record> findings;
-  std::uint64_t seq = summary.end_seq + 1;
-  auto note = [&](std::string_view code, std::uint64_t count) {
-    if (count == 0) return;
-    Record record;
-    record.type = RecordType::kNote;
-    record.writer = writer;
-    record.name = names->Intern(code);
-    record.seq = seq++;
-    record.time_ns = time_ns;
-    record.a = static_cast<std::int64_t>(count);
-    findings.push_back(record);
-  };
-  note("torn_tail", summary.torn_tail ? 1 : 0);
-  note("journal_hole", summary.tombstones);
-  note("journal_damage", summary.corrupt + (summary.damaged_counter ? 1 : 0));
-  note("unknown_type", summary.unknown_types);
-  note("clock_step", stepped ? 1 : 0);
-  if (summary.dropped > dropped_recorded && summary.last_drop_ns != kNoTime) {
-    // The process ended before there was space again to say so itself.
-    Record record;
-    record.type = RecordType::kDropped;
-    record.writer = writer;
-    record.seq = seq++;
-    record.time_ns = summary.last_drop_ns;
-    record.a = static_cast<std::int64_t>(summary.dropped - dropped_recorded);
-    record.b = summary.first_drop_ns;
-    findings.push_back(record);
-  }
-  return findings;
-}
-
 // All records of an open journal, and what is wrong with it.
 Status ReadJournal(journal::JournalReader* reader, WriterId writer, bool stepped, RunRecords* all) {
   std::vector<Record> batch(1024);
@@ -241,6 +98,7 @@ Result<std::vector<Run>> ListAll(const std::vector<std::string>& dirs, const std
                                  const std::optional<std::string>& only,
                                  std::vector<Broken>* broken) {
   std::map<RunUid, Run> by_uid;
+  std::set<JournalUid> journals_seen;
   for (const std::string& dir : Distinct(dirs)) {
     Result<std::vector<std::string>> names = std::vector<std::string>();
     if (only) {
@@ -263,7 +121,9 @@ Result<std::vector<Run>> ListAll(const std::vector<std::string>& dirs, const std
         run.uid = file.header.run_uid;
         run.project = project;
         run.name = file.header.run;
-        if (auto copy = journal::AddJournal(std::move(file), &run.journals)) {
+        if (journals_seen.insert(file.header.uid).second) {
+          run.journals.push_back(std::move(file));
+        } else if (auto copy = journal::AddJournal(std::move(file), &run.journals)) {
           run.copies.push_back(*std::move(copy));
         }
       }
@@ -379,7 +239,9 @@ Result<Loaded> Load(const Run& run, const std::function<void(double)>& progress)
   }
   if (sources.empty() && !loaded.problems.empty()) return loaded.problems.front();
   loaded.ledger.SetSupervised(loaded.supervised);
-  HEADWAY_RETURN_IF_ERROR(Merger(&sources, &loaded, loaded.bytes, progress).Run());
+  const Result<std::uint64_t> records = Merge(&sources, loaded.bytes, &loaded.ledger, progress);
+  if (!records.ok()) return records.status();
+  loaded.records = *records;
   for (const Source& source : sources) {
     const journal::ReadSummary summary = source.reader().summary();
     const bool stepped = clocks.AnchorOf(source.reader().header()).has_value();

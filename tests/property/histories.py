@@ -34,6 +34,42 @@ NAMED = {
 }
 
 
+class LateSpans:
+    """Spans that end some steps later than they began, as background work of a careless program."""
+
+    def __init__(self, story: Story) -> None:
+        self.story = story
+        self.lag = story.rng.choice((1, 1, 2, 3, 5, 10, 1000))
+        self.order = story.rng.choice((0, -1, None))  # first in first out, last in first out, any
+        self.blocking = story.rng.choice((None, None, False))
+        self.open: list[str] = []
+        self.begun = 0
+
+    def step(self) -> None:
+        """The next step is about to begin."""
+        story = self.story
+        if story.rng.random() < 0.8:
+            name = f"late{self.begun}"
+            self.begun += 1
+            self.open.append(name)
+            story.emit("custom_start", name=name, blocking=self.blocking)
+        while len(self.open) > self.lag:
+            self.end_one()
+
+    def end_one(self) -> None:
+        order = self.order
+        at = self.story.rng.randrange(len(self.open)) if order is None else order
+        self.story.emit("custom_end", name=self.open.pop(at))
+
+    def end(self) -> None:
+        """No more steps."""
+        for _ in range(len(self.open)):
+            if self.story.rng.random() < 0.9:
+                self.end_one()
+            else:
+                self.open.pop()
+
+
 class Story:
     """One history under construction."""
 
@@ -279,7 +315,20 @@ class Story:
             count += 38
         last = number
         slower = self.normal
+        late = LateSpans(self) if self.chance(0.03, "late_ends") else None
+        covered = self.chance(0.02, "covered_steps")
         for i in range(count):
+            if covered and self.chance(0.8):
+                # Work time that nothing is left of.
+                self.emit("step_start", step=number)
+                end = self.t + self.length(0.9, 1.1)
+                self.span("custom", self.t, end, name=f"all{i % 2}")
+                self.t = end
+                self.highest = max(self.highest, number)
+                last, number = number, number + 1
+                continue
+            if late is not None:
+                late.step()
             if special == "many_excesses" and i >= 4:
                 slower = slower * 11 // 10 // self.unit * self.unit + self.unit
                 self.emit("step_start", step=number)
@@ -301,6 +350,8 @@ class Story:
                     self.t += self.length(0, 3)
             else:
                 number = self.between_steps(number)
+        if late is not None:
+            late.end()
         self.highest = max(self.highest, last)
         return last
 

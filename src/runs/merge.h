@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/status.h"
+#include "ledger/ledger.h"
+#include "runs/read_ahead.h"
+
+namespace headway::runs {
+
+/// Feeds what is left of the sources to the ledger, in order of time as far as each journal is in
+/// order. Returns how many records that were. `bytes`: about how much there is to read; `progress`
+/// (may be empty) gets the share done now and then.
+Result<std::uint64_t> Merge(std::vector<Source>* sources, std::uint64_t bytes,
+                            ledger::Ledger* ledger, const std::function<void(double)>& progress);
+
+}  // namespace headway::runs
