@@ -75,4 +75,16 @@ std::optional<Choice> ToChoice(PyObject* value) noexcept {
   return std::nullopt;
 }
 
+bool ToStrings(PyObject* sequence, std::vector<std::string>* strings) {
+  const Py_ssize_t size = PySequence_Size(sequence);
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    const Ref item(PySequence_GetItem(sequence, i));
+    const Ref bytes(item ? PyUnicode_EncodeFSDefault(item.get()) : nullptr);
+    const char* const text = bytes ? PyBytes_AsString(bytes.get()) : nullptr;
+    if (text == nullptr) return false;
+    strings->emplace_back(text);
+  }
+  return size >= 0;
+}
+
 }  // namespace headway::python

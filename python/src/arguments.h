@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "common.h"
 
@@ -22,5 +24,8 @@ std::optional<double> ToNumber(PyObject* value) noexcept;
 /// None, True or False, as blocking arguments are.
 enum class Choice { kNone, kTrue, kFalse };
 std::optional<Choice> ToChoice(PyObject* value) noexcept;
+
+/// The texts of a sequence, as the file system spells them. False with an exception set.
+bool ToStrings(PyObject* sequence, std::vector<std::string>* strings);
 
 }  // namespace headway::python

@@ -13,10 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "arguments.h"
 #include "ledger/compat/calculator.h"
 #include "ledger/compat/keys.h"
 #include "ledger/compat/report.h"
 #include "ledger/compat/to_ledger.h"
+#include "recorder/environment.h"
 #include "reports.h"
 #include "runs/runs.h"
 
@@ -285,18 +287,6 @@ bool ToExclusions(PyObject* list, std::vector<compat::Exclusion>* exclusions) {
   return size >= 0;
 }
 
-// False with an exception set.
-bool ToStrings(PyObject* list, std::vector<std::string>* strings) {
-  const Py_ssize_t size = PySequence_Size(list);
-  for (Py_ssize_t i = 0; i < size; ++i) {
-    const Ref item(PySequence_GetItem(list, i));
-    const char* const text = item ? PyUnicode_AsUTF8AndSize(item.get(), nullptr) : nullptr;
-    if (text == nullptr) return false;
-    strings->emplace_back(text);
-  }
-  return size >= 0;
-}
-
 ledger::Ledger Copy(const ledger::Ledger& ledger) {
   return ledger::Ledger::Restore(ledger.Snapshot()).value();
 }
@@ -470,6 +460,14 @@ PyObject* IdealStepTime(PyObject*, PyObject* list) noexcept {
   });
 }
 
+PyObject* EnvironmentRank(PyObject*, PyObject*) noexcept {
+  return Guard([]() -> PyObject* {
+    const std::int64_t rank = recorder::DetectEnvironment(recorder::ProcessEnvironment()).rank;
+    if (rank < 0) Py_RETURN_NONE;
+    return PyLong_FromLongLong(rank);
+  });
+}
+
 PyObject* New(PyTypeObject* type, PyObject* arguments, PyObject*) noexcept {
   return Guard([&]() -> PyObject* {
     int elastic = 0;
@@ -521,6 +519,7 @@ PyType_Spec type_spec = {"headway._native.CompatCalculator", sizeof(CompatCalcul
 
 PyMethodDef compat_functions[] = {
     {"ideal_step_time", AsMethod(IdealStepTime), METH_O, nullptr},
+    {"environment_rank", AsMethod(EnvironmentRank), METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -1,5 +1,6 @@
 #include <headway/headway.h>
 
+#include "beside.h"
 #include "common.h"
 #include "compat.h"
 #include "contexts.h"
@@ -19,7 +20,7 @@ int Execute(PyObject* module) noexcept {
     return -1;
   }
   if (!AddContextTypes(module) || !AddRecorderType(module) || !AddError(module) ||
-      !AddCompatType(module) ||
+      !AddCompatType(module) || PyModule_AddFunctions(module, beside_functions) != 0 ||
       PyModule_AddStringConstant(module, "VERSION", headway_version()) != 0 ||
       PyModule_AddIntConstant(module, "FROM_ENVIRONMENT", HEADWAY_FROM_ENVIRONMENT) != 0) {
     return -1;

@@ -25,6 +25,7 @@ constexpr std::array kCommands = {
     Entry{"import", "read event files and journals from elsewhere", MakeImport},
     Entry{"export", "write a run as an event file or a table", MakeExport},
     Entry{"run", "start a training command, watch it and restart it", MakeRun},
+    Entry{"monitor", "tell destinations how a run does, while it is recorded", MakeMonitor},
     Entry{"doctor", "check what recording needs, and say how to mend what is missing", MakeDoctor},
     Entry{"completion", "completions for a shell", MakeCompletion},
     Entry{"man", "the manual page", MakeMan},

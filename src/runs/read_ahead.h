@@ -33,6 +33,8 @@ class Source {
   /// What is left of the current batch.
   std::span<const Record> batch() const { return std::span(front_.records).subspan(at_); }
   void Skip(std::size_t count) { at_ += count; }
+  /// Looks at the journal again, once all of it has been taken: what was appended since comes next.
+  Status Refresh() { return reader_->Refresh(); }
   std::uint64_t dropped() const { return dropped_; }
 
  private:

@@ -15,18 +15,24 @@ _guard.refuse_beside_the_original()
 
 from ml_goodput_measurement.src import (  # noqa: E402
     checkpoint_badput_calculator,
+    gcp_metrics,
     goodput,
     goodput_cache,
     goodput_elastic,
     goodput_utils,
     measurement,
+    monitoring,
+    monitoring_elastic,
 )
 
 __all__ = [
     "checkpoint_badput_calculator",
+    "gcp_metrics",
     "goodput",
     "goodput_cache",
     "goodput_elastic",
     "goodput_utils",
     "measurement",
+    "monitoring",
+    "monitoring_elastic",
 ]

@@ -57,4 +57,27 @@ std::optional<double> IdealStepTime(const StepTable& seconds) {
   return IdealStepTime(times);
 }
 
+std::optional<double> StepDeviation(const StepTable& times, double ideal) {
+  std::vector<double> off;
+  for (const StepTable::Item& item : times.items()) off.push_back(std::abs(item.value - ideal));
+  constexpr std::size_t kRecent = 100;
+  constexpr std::size_t kBefore = 1000;
+  if (off.empty()) return std::nullopt;
+  if (off.size() < kRecent) {
+    double sum = 0;
+    for (const double value : off) sum += value;
+    return sum / static_cast<double>(off.size());
+  }
+  std::vector<double> recent(off.end() - kRecent, off.end());
+  std::ranges::sort(recent);
+  const double place = static_cast<double>(kRecent - 1) * 0.9;
+  const auto below = static_cast<std::size_t>(place);
+  const double spike =
+      recent[below] + (recent[below + 1] - recent[below]) * (place - static_cast<double>(below));
+  if (off.size() < kRecent + kBefore) return spike;
+  std::vector<double> before(off.end() - (kRecent + kBefore), off.end() - kRecent);
+  std::ranges::sort(before);
+  return spike - (before[kBefore / 2 - 1] + before[kBefore / 2]) / 2;
+}
+
 }  // namespace headway::compat

@@ -35,4 +35,8 @@ std::optional<double> IdealStepTime(std::span<const double> seconds);
 /// The same for a table.
 std::optional<double> IdealStepTime(const StepTable& seconds);
 
+/// The one number that is uploaded of all steps: how far the last hundred are off `ideal` (their
+/// 90th percentile), less the median of the thousand before them. nullopt without a step. O(n).
+std::optional<double> StepDeviation(const StepTable& seconds, double ideal);
+
 }  // namespace headway::compat

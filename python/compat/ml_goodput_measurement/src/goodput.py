@@ -11,6 +11,7 @@ from typing import Any, Optional
 from headway import _native
 
 from ml_goodput_measurement.src import (
+    _notice,
     _sinks,
     _sources,
     checkpoint_badput_calculator,
@@ -95,7 +96,7 @@ class GoodputRecorder:
         self._cloud_logger: Any = None
         self._sink: Optional[_sinks.Sink] = None
         if not logging_enabled:
-            logger.info("goodput recording of %r is disabled in this process", job_name)
+            _notice.disabled("recording of goodput", job_name)
             return
         if cloud_logger is not None:
             self._cloud_logger = cloud_logger
@@ -482,3 +483,11 @@ _ELASTIC_KINDS = (
     BadputType.ELASTIC_SCALE_UP,
     BadputType.ELASTIC_REINITIALIZATION,
 )
+
+
+def __getattr__(name: str) -> Any:
+    if name == "GoodputMonitor":  # documented here, and it needs this module
+        from ml_goodput_measurement.src import monitoring
+
+        return monitoring.GoodputMonitor
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,118 @@
+#include "monitor/courier.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+namespace headway::monitor {
+namespace {
+
+// What a sink throws is an error of its own, not the monitor's end.
+template <typename Work>
+Status Try(const Work& work) {
+  try {
+    return work();
+  } catch (const std::exception& exception) {
+    return {Code::kInternal, exception.what()};
+  }
+}
+
+}  // namespace
+
+Courier::Courier(std::unique_ptr<Sink> sink, std::int64_t patience_ns)
+    : sink_(std::move(sink)), patience_ns_(patience_ns) {
+  delivery_.destination = sink_->Destination();
+  thread_ = std::thread([this] { Work(); });
+}
+
+Courier::~Courier() {
+  Close(SystemClock::MonoNow());
+  thread_.join();
+}
+
+void Courier::Post(std::shared_ptr<const Sample> sample) {
+  const std::lock_guard lock(mutex_);
+  if (until_) return;
+  if (waiting_.size() >= kMostWaiting) {
+    waiting_.pop_front();
+    ++delivery_.missed;
+  }
+  waiting_.push_back(std::move(sample));
+  changed_.notify_all();
+}
+
+void Courier::Close(MonoNs until) {
+  const std::lock_guard lock(mutex_);
+  if (!until_) until_ = until;
+  changed_.notify_all();
+}
+
+bool Courier::WaitForEnd(MonoNs until) {
+  std::unique_lock lock(mutex_);
+  const std::int64_t left = std::max<std::int64_t>(0, until - SystemClock::MonoNow());
+  return changed_.wait_for(lock, std::chrono::nanoseconds(left), [this] { return ended_; });
+}
+
+Delivery Courier::delivery() const {
+  const std::lock_guard lock(mutex_);
+  return delivery_;
+}
+
+void Courier::Work() {
+  std::unique_lock lock(mutex_);
+  bool owing = false;  // something may be left to send
+  while (true) {
+    auto ready = [this] { return !waiting_.empty() || until_.has_value(); };
+    if (owing) {
+      changed_.wait_for(lock, std::chrono::nanoseconds(kAgainNs), ready);
+    } else {
+      changed_.wait(lock, ready);
+    }
+    std::deque<std::shared_ptr<const Sample>> samples = std::exchange(waiting_, {});
+    lock.unlock();
+    Status status;
+    for (const auto& sample : samples) {
+      Status put = Try([&] { return sink_->Put(*sample); });
+      if (!put.ok()) status = std::move(put);
+    }
+    lock.lock();
+    delivery_.samples += static_cast<std::int64_t>(samples.size());
+    const MonoNs now = SystemClock::MonoNow();
+    MonoNs deadline = now + patience_ns_;
+    if (until_) deadline = std::min(deadline, *until_);
+    const bool last = until_ && now >= *until_;
+    lock.unlock();
+    Status sent = last ? OkStatus() : Try([&] { return sink_->Deliver(deadline); });
+    owing = !sent.ok();
+    if (!sent.ok()) status = std::move(sent);
+    lock.lock();
+    // That nothing was left to send is no news of a destination that has just refused something.
+    if (!samples.empty() || !status.ok()) Note(status, !last);
+    // What could not be sent is tried again in the time that is left.
+    if (until_ && waiting_.empty() && (!owing || SystemClock::MonoNow() >= *until_)) break;
+    if (until_ && owing) {
+      const std::int64_t left = std::max<std::int64_t>(0, *until_ - SystemClock::MonoNow());
+      lock.unlock();
+      std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(left, kAgainNs / 8)));
+      lock.lock();
+    }
+  }
+  ended_ = true;
+  changed_.notify_all();
+}
+
+void Courier::Note(const Status& status, bool sent) {
+  const WallNs now = SystemClock::WallNow();
+  if (status.ok()) {
+    if (sent) delivery_.delivered = now;
+    delivery_.error.clear();
+    delivery_.failed.reset();
+    delivery_.failures = 0;
+    return;
+  }
+  delivery_.error = status.message();
+  if (delivery_.failures++ == 0) delivery_.failed = now;
+}
+
+}  // namespace headway::monitor

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "base/clock.h"
+#include "monitor/sink.h"
+
+namespace headway::monitor {
+
+/// How a destination does.
+struct Delivery {
+  std::string destination;
+  std::int64_t samples = 0;         ///< handed to it
+  std::int64_t missed = 0;          ///< that it had no time for
+  std::optional<WallNs> delivered;  ///< when nothing was left to send for the last time
+  std::string error;                ///< of the last try; empty: it went well
+  std::optional<WallNs> failed;     ///< when that error first came in a row of failures
+  std::int64_t failures = 0;        ///< in a row
+};
+
+/// Courier: a sink with a thread of its own, so that none waits for another.
+class Courier {
+ public:
+  /// `patience_ns`: how long one round of sending may take.
+  Courier(std::unique_ptr<Sink> sink, std::int64_t patience_ns);
+  /// Waits for the thread: end it first.
+  ~Courier();
+  Courier(const Courier&) = delete;
+  Courier& operator=(const Courier&) = delete;
+
+  /// Hands over a sample; never waits. Beyond a hundred that wait the oldest is left out.
+  void Post(std::shared_ptr<const Sample> sample);
+  /// There will be no more. The thread ends once all is sent or `until` has come.
+  void Close(MonoNs until);
+  /// Whether the thread ended before `until`; waits for it.
+  bool WaitForEnd(MonoNs until);
+
+  Delivery delivery() const;
+
+ private:
+  static constexpr std::size_t kMostWaiting = 100;
+  static constexpr std::int64_t kAgainNs = 2 * kNanosPerSecond;
+
+  void Work();
+  void Note(const Status& status, bool sent);
+
+  std::unique_ptr<Sink> sink_;
+  std::int64_t patience_ns_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::shared_ptr<const Sample>> waiting_;
+  std::optional<MonoNs> until_;  // closed
+  bool ended_ = false;
+  Delivery delivery_;
+  std::thread thread_;
+};
+
+}  // namespace headway::monitor

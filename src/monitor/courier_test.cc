@@ -1,0 +1,113 @@
+#include "monitor/courier.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+namespace headway::monitor {
+namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000;
+
+/// What a sink has seen, and what it is to do; outlives it.
+struct Script {
+  std::atomic<int> puts{0};
+  std::atomic<int> deliveries{0};
+  std::atomic<int> failing{0};  // so many deliveries fail
+  std::atomic<bool> throws{false};
+  std::atomic<std::int64_t> takes_ns{0};  // a delivery
+};
+
+class ScriptedSink final : public Sink {
+ public:
+  explicit ScriptedSink(Script* script) : script_(script) {}
+  std::string Destination() const override { return "a test"; }
+  Status Put(const Sample&) override {
+    ++script_->puts;
+    if (script_->throws) throw std::runtime_error("thrown");
+    return OkStatus();
+  }
+  Status Deliver(MonoNs deadline) override {
+    ++script_->deliveries;
+    const MonoNs until = std::min(deadline, SystemClock::MonoNow() + script_->takes_ns);
+    while (SystemClock::MonoNow() < until) std::this_thread::yield();
+    if (script_->failing <= 0) return OkStatus();
+    --script_->failing;
+    return {Code::kUnavailable, "no answer"};
+  }
+
+ private:
+  Script* script_;
+};
+
+MonoNs In(std::int64_t ns) { return SystemClock::MonoNow() + ns; }
+
+TEST(CourierTest, DeliversWhatItIsHandedBeforeItEnds) {
+  Script script;
+  Courier courier(std::make_unique<ScriptedSink>(&script), kNanosPerSecond);
+  for (int i = 0; i < 3; ++i) courier.Post(std::make_shared<Sample>());
+  courier.Close(In(10 * kNanosPerSecond));
+  EXPECT_TRUE(courier.WaitForEnd(In(10 * kNanosPerSecond)));
+  EXPECT_EQ(script.puts, 3);
+  EXPECT_EQ(courier.delivery().samples, 3);
+  EXPECT_TRUE(courier.delivery().delivered.has_value());
+  EXPECT_EQ(courier.delivery().error, "");
+}
+
+TEST(CourierTest, TriesAgainInTheTimeThatIsLeft) {
+  Script script;
+  script.failing = 2;
+  Courier courier(std::make_unique<ScriptedSink>(&script), kNanosPerSecond);
+  courier.Post(std::make_shared<Sample>());
+  courier.Close(In(10 * kNanosPerSecond));
+  EXPECT_TRUE(courier.WaitForEnd(In(10 * kNanosPerSecond)));
+  EXPECT_GE(script.deliveries, 3);
+  EXPECT_EQ(script.puts, 1);
+}
+
+TEST(CourierTest, EndsInTimeAndSaysWhatIsAmiss) {
+  Script script;
+  script.failing = 1'000'000;
+  Courier courier(std::make_unique<ScriptedSink>(&script), kNanosPerSecond);
+  courier.Post(std::make_shared<Sample>());
+  const MonoNs until = In(300 * kMillisecond);
+  courier.Close(until);
+  EXPECT_TRUE(courier.WaitForEnd(until + 5 * kNanosPerSecond));
+  EXPECT_EQ(courier.delivery().error, "no answer");
+  EXPECT_GT(courier.delivery().failures, 0);
+  EXPECT_TRUE(courier.delivery().failed.has_value());
+}
+
+TEST(CourierTest, NeverMakesAnyoneWait) {
+  Script script;
+  script.takes_ns = 400 * kMillisecond;
+  Courier courier(std::make_unique<ScriptedSink>(&script), 400 * kMillisecond);
+  courier.Post(std::make_shared<Sample>());
+  while (script.deliveries == 0) std::this_thread::yield();
+  const MonoNs begin = SystemClock::MonoNow();
+  for (int i = 0; i < 150; ++i) courier.Post(std::make_shared<Sample>());
+  EXPECT_FALSE(courier.WaitForEnd(In(kMillisecond)));
+  EXPECT_LT(SystemClock::MonoNow() - begin, 300 * kMillisecond);
+  courier.Close(In(10 * kNanosPerSecond));
+  EXPECT_TRUE(courier.WaitForEnd(In(10 * kNanosPerSecond)));
+  // The oldest ones have made room.
+  EXPECT_EQ(courier.delivery().missed, 50);
+  EXPECT_EQ(script.puts, 101);
+}
+
+TEST(CourierTest, WhatASinkThrowsIsAnErrorOfItsOwn) {
+  Script script;
+  script.throws = true;
+  Courier courier(std::make_unique<ScriptedSink>(&script), kNanosPerSecond);
+  courier.Post(std::make_shared<Sample>());
+  courier.Close(In(10 * kNanosPerSecond));
+  EXPECT_TRUE(courier.WaitForEnd(In(10 * kNanosPerSecond)));
+  EXPECT_EQ(courier.delivery().error, "thrown");
+}
+
+}  // namespace
+}  // namespace headway::monitor

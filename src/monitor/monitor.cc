@@ -1,0 +1,192 @@
+#include "monitor/monitor.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+namespace headway::monitor {
+namespace {
+
+// Of a gap no more samples are made up for than these, the latest.
+constexpr std::int64_t kMostMadeUp = 60;
+constexpr std::int64_t kPatienceNs = 30 * kNanosPerSecond;
+
+int Milliseconds(std::int64_t ns) {
+  return static_cast<int>(std::clamp<std::int64_t>((ns + 999'999) / 1'000'000, 0, 60'000));
+}
+
+/// What the process beside has said so far.
+struct Word {
+  bool ended = false;                   // it has gone, or says no more
+  bool leave = false;                   // without final values
+  std::optional<std::int64_t> stop_ms;  // with them, in that time
+};
+
+Word Listen(int control, std::string* heard) {
+  Word word;
+  std::array<char, 256> buffer;
+  while (true) {
+    const ssize_t got = ::recv(control, buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got > 0) {
+      heard->append(buffer.data(), static_cast<std::size_t>(got));
+      if (heard->size() > 4096) word.ended = true;
+      continue;
+    }
+    word.ended |= got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+    break;
+  }
+  for (std::size_t end = heard->find('\n'); end != std::string::npos; end = heard->find('\n')) {
+    const std::string line = heard->substr(0, end);
+    heard->erase(0, end + 1);
+    constexpr std::string_view kStop = "stop ";
+    if (line == "leave") word.leave = true;
+    if (line.starts_with(kStop)) {
+      std::int64_t ms = 0;
+      std::from_chars(line.data() + kStop.size(), line.data() + line.size(), ms);
+      word.stop_ms = std::clamp<std::int64_t>(ms, 0, 86'400'000);
+    }
+  }
+  return word;
+}
+
+}  // namespace
+
+void Tell(int control, std::string trouble) {
+  std::ranges::replace(trouble, '\n', ' ');
+  trouble = "trouble " + trouble + "\n";
+  (void)!::send(control, trouble.data(), trouble.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+Monitor::Monitor(Options options, std::vector<std::unique_ptr<Sink>> sinks)
+    : options_(std::move(options)),
+      sampler_(options_.dirs, options_.project, options_.run, options_.accounting),
+      begin_(SystemClock::MonoNow()),
+      state_file_(options_.state_directory) {
+  state_.project = options_.project;
+  state_.run = options_.run;
+  state_.pid = ::getpid();
+  state_.started = SystemClock::WallNow();
+  auto stream = [this](std::int64_t every_ns, Wanted wanted) {
+    if (every_ns > 0) streams_.push_back({every_ns, std::move(wanted)});
+  };
+  stream(options_.whole_every_ns, {.whole = true, .windows = {}});
+  if (!options_.windows.empty()) {
+    stream(options_.windows_every_ns, {.whole = false, .windows = options_.windows});
+  }
+  stream(options_.deviations_every_ns, {.whole = false, .windows = {}, .step_deviations = true});
+  for (std::unique_ptr<Sink>& sink : sinks) {
+    couriers_.push_back(std::make_unique<Courier>(std::move(sink), kPatienceNs));
+  }
+}
+
+MonoNs Monitor::NextDue() const {
+  MonoNs due = begin_ + 60 * 60 * kNanosPerSecond + (SystemClock::MonoNow() - begin_);
+  for (const Stream& stream : streams_) {
+    due = std::min(due, begin_ + (stream.taken + 1) * stream.every_ns);
+  }
+  return due;
+}
+
+void Monitor::TakeOne(WallNs at, WallNs now, const Wanted& wanted) {
+  Status problem;
+  auto sample = std::make_shared<Sample>(sampler_.Take(at, now, wanted, &problem));
+  ++state_.samples;
+  state_.problem = problem.message();
+  for (const std::unique_ptr<Courier>& courier : couriers_) courier->Post(sample);
+}
+
+void Monitor::TakeDue(MonoNs now) {
+  const Status status = sampler_.Refresh();
+  const WallNs wall = SystemClock::WallNow() - (SystemClock::MonoNow() - now);
+  for (Stream& stream : streams_) {
+    const std::int64_t due = (now - begin_) / stream.every_ns;
+    if (due <= stream.taken) continue;
+    const std::int64_t first = std::max(stream.taken + 1, due - kMostMadeUp);
+    stream.taken = due;
+    if (!status.ok()) {
+      state_.problem = status.message();
+      continue;
+    }
+    for (std::int64_t i = first; i <= due; ++i) {
+      const std::int64_t late_ns = now - (begin_ + i * stream.every_ns);
+      TakeOne(wall - late_ns, SystemClock::WallNow(), stream.wanted);
+    }
+  }
+}
+
+bool Monitor::Finish(MonoNs until) {
+  const Status status = sampler_.Refresh();
+  if (status.ok()) {
+    Wanted all;
+    for (const Stream& stream : streams_) {
+      all.whole |= stream.wanted.whole;
+      all.step_deviations |= stream.wanted.step_deviations;
+      if (!stream.wanted.windows.empty()) all.windows = stream.wanted.windows;
+    }
+    const WallNs now = SystemClock::WallNow();
+    TakeOne(now, now, all);
+  } else {
+    state_.problem = status.message();
+  }
+  for (const std::unique_ptr<Courier>& courier : couriers_) courier->Close(until);
+  bool done = true;
+  for (const std::unique_ptr<Courier>& courier : couriers_) {
+    done &= courier->WaitForEnd(until) && courier->delivery().error.empty();
+  }
+  return done;
+}
+
+void Monitor::WriteState(bool ended) {
+  state_.destinations.clear();
+  for (const std::unique_ptr<Courier>& courier : couriers_) {
+    state_.destinations.push_back(courier->delivery());
+  }
+  if (ended) state_.ended = SystemClock::WallNow();
+  (void)state_file_.Write(state_).ok();  // whom could it be told?
+}
+
+bool Monitor::Run(const Company& company) {
+  state_.beside = company.beside;
+  WriteState(false);
+  std::string heard;
+  std::optional<std::int64_t> within_ns;
+  bool leave = false;
+  while (!within_ns && !leave) {
+    std::array<pollfd, 3> ready = {
+        {{company.signals, POLLIN, 0}, {company.control, POLLIN, 0}, {company.process, POLLIN, 0}}};
+    const int wait = Milliseconds(NextDue() - SystemClock::MonoNow());
+    ::poll(ready.data(), ready.size(), wait);
+    if (ready[0].revents != 0 || ready[2].revents != 0) within_ns = options_.final_ns;
+    if (ready[1].revents != 0) {
+      const Word word = Listen(company.control, &heard);
+      if (word.ended) within_ns = options_.final_ns;
+      if (word.stop_ms) within_ns = *word.stop_ms * 1'000'000;
+      leave = word.leave;
+    }
+    const MonoNs now = SystemClock::MonoNow();
+    if (!within_ns && !leave && now >= NextDue()) {
+      TakeDue(now);
+      WriteState(false);
+    }
+  }
+  const bool done = leave || Finish(SystemClock::MonoNow() + *within_ns);
+  WriteState(true);
+  if (company.control >= 0) {
+    for (const Delivery& delivery : state_.destinations) {
+      if (!delivery.error.empty())
+        Tell(company.control, delivery.destination + ": " + delivery.error);
+    }
+    if (!state_.problem.empty()) Tell(company.control, state_.problem);
+  }
+  return done;
+}
+
+}  // namespace headway::monitor

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "monitor/courier.h"
+#include "monitor/sampler.h"
+#include "monitor/state.h"
+
+namespace headway::monitor {
+
+/// Who tells a monitor that it is time to end.
+struct Company {
+  int signals = -1;  ///< signalfd(2): any signal ends it, with the final values
+  /// A socket to the process it runs beside. "stop MILLISECONDS\n" ends it with the final values,
+  /// to be delivered within that time, "leave\n" without. Its end is that process's end. What went
+  /// wrong is told it at the end, `Tell`.
+  int control = -1;
+  int process = -1;         ///< pidfd_open(2) of that process
+  std::int64_t beside = 0;  ///< its number
+};
+
+/// Sends "trouble TEXT\n" if that is possible without waiting.
+void Tell(int control, std::string trouble);
+
+struct Options {
+  std::vector<std::string> dirs;
+  std::string project;
+  std::string run;
+  Accounting accounting;
+  // How often what is told, in nanoseconds; 0: never.
+  std::int64_t whole_every_ns = 0;
+  std::int64_t windows_every_ns = 0;
+  std::int64_t deviations_every_ns = 0;
+  std::vector<std::int64_t> windows;            ///< seconds
+  std::int64_t final_ns = 5 * kNanosPerSecond;  ///< for the final values, where nobody says
+  std::string state_directory;                  ///< where it tells how it does; empty: nowhere
+};
+
+/// Monitor: tells destinations now and then how a run does, until it is told to end.
+///
+/// Samples are taken on a grid of times from its start on, one for each; what it was too late for
+/// (a machine that was suspended) is made up for, as of the time it should have been. Between
+/// samples it sleeps. One thread, and one for each destination.
+class Monitor {
+ public:
+  Monitor(Options options, std::vector<std::unique_ptr<Sink>> sinks);
+
+  /// Returns once it was told to end and is done. False: not everything was delivered in time.
+  bool Run(const Company& company);
+
+ private:
+  struct Stream {
+    std::int64_t every_ns = 0;
+    Wanted wanted;
+    std::int64_t taken = 0;  // samples so far
+  };
+
+  MonoNs NextDue() const;
+  void TakeDue(MonoNs now);
+  void TakeOne(WallNs at, WallNs now, const Wanted& wanted);
+  bool Finish(MonoNs until);
+  void WriteState(bool ended);
+
+  Options options_;
+  Sampler sampler_;
+  std::vector<std::unique_ptr<Courier>> couriers_;
+  std::vector<Stream> streams_;
+  MonoNs begin_;
+  State state_;
+  StateFile state_file_;
+};
+
+}  // namespace headway::monitor

@@ -1,0 +1,104 @@
+#include "monitor/sampler.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "ledger/compat/report.h"
+#include "ledger/compat/step_times.h"
+#include "ledger/compat/to_ledger.h"
+
+namespace headway::monitor {
+
+Sampler::Sampler(std::vector<std::string> dirs, std::string project, std::string run,
+                 const Accounting& accounting)
+    : project_(std::move(project)),
+      run_(std::move(run)),
+      accounting_(accounting),
+      follower_(std::move(dirs), project_, run_) {}
+
+// Their log, as far as it went at `until`.
+void Sampler::Account(std::int64_t until) {
+  calculator_ = std::make_unique<compat::Calculator>(accounting_.elastic);
+  compat::AppendEntries(follower_.ledger(), until, calculator_->log());
+  if (std::exchange(starts_, follower_.starts()) != follower_.starts()) told_.clear();
+}
+
+Sample Sampler::Take(WallNs at, WallNs now, const Wanted& wanted, Status* problem) {
+  Sample sample;
+  sample.time_ns = at.ns;
+  sample.project = project_;
+  sample.run = run_;
+  ledger::Query query;
+  query.now = now.ns;
+  if (follower_.live()) query.now = query.as_of = at.ns;
+  Account(query.as_of.value_or(std::numeric_limits<std::int64_t>::max()));
+  Status ignored;
+  if (wanted.whole) AddWhole(query, &sample, problem == nullptr ? &ignored : problem);
+  for (const std::int64_t seconds : wanted.windows) AddWindow(seconds, query, &sample);
+  if (wanted.step_deviations) AddStepDeviations(&sample);
+  return sample;
+}
+
+std::optional<double> Sampler::IdealStep() {
+  if (accounting_.ideal_step_s) return accounting_.ideal_step_s;
+  return compat::IdealStepTime(calculator_->StepSeconds());
+}
+
+void Sampler::AddWhole(const ledger::Query& query, Sample* sample, Status* problem) {
+  Report report = follower_.ledger()->MakeReport(query);
+  report.project = project_;
+  report.run = run_;
+  const double now = compat::SecondsOf(*query.now);
+  Result<compat::Answer> answer =
+      accounting_.exact ? compat::ToAnswer(report, calculator_->log()->mutable_names())
+                        : calculator_->Cumulative(compat::ThroughDatetime(now));
+  if (answer.ok()) {
+    sample->figures = compat::FiguresOf(*answer, calculator_->log()->names());
+    if (const auto start = calculator_->JobStart(); start && accounting_.elastic) {
+      sample->efficiency = calculator_->Efficiency(*start, *start + answer->total_s);
+    }
+  } else {
+    *problem = answer.status();
+  }
+  sample->ideal_step_s = IdealStep();
+  if (sample->ideal_step_s) {
+    sample->deviation_s = compat::StepDeviation(calculator_->StepSeconds(), *sample->ideal_step_s);
+  }
+  sample->report = std::move(report);
+}
+
+void Sampler::AddWindow(std::int64_t seconds, const ledger::Query& query, Sample* sample) {
+  WindowSample window;
+  window.seconds = seconds;
+  const std::int64_t to = *query.now;
+  const std::int64_t from = to - seconds * kNanosPerSecond;
+  ledger::Query within = query;
+  within.window = {from, to};
+  Report report = follower_.ledger()->MakeReport(within);
+  report.project = project_;
+  report.run = run_;
+  compat::WindowAnswer said = calculator_->Window(compat::SecondsOf(from), compat::SecondsOf(to));
+  if (accounting_.elastic) window.efficiency = said.efficiency;
+  if (accounting_.exact && report.elapsed_ns > 0) {
+    window.figures = compat::FiguresOf(
+        compat::ToAnswer(report, calculator_->log()->mutable_names()), calculator_->log()->names());
+  } else if (!accounting_.exact && said.answer.ok()) {
+    window.figures = compat::FiguresOf(*said.answer, calculator_->log()->names());
+  }
+  if (report.elapsed_ns > 0) window.report = std::move(report);
+  sample->windows.push_back(std::move(window));
+}
+
+void Sampler::AddStepDeviations(Sample* sample) {
+  const std::optional<double> ideal = IdealStep();
+  if (!ideal) return;
+  for (const auto& [step, seconds] : calculator_->StepSeconds().items()) {
+    const auto [told, fresh] = told_.try_emplace(step, seconds);
+    if (!fresh && told->second == seconds) continue;
+    told->second = seconds;
+    sample->step_deviations.emplace_back(step, std::abs(seconds - *ideal));
+  }
+}
+
+}  // namespace headway::monitor

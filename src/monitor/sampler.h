@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "ledger/compat/calculator.h"
+#include "monitor/sample.h"
+#include "runs/follower.h"
+
+namespace headway::monitor {
+
+/// How numbers in the incumbent's words are made.
+struct Accounting {
+  bool exact = false;                  ///< by the ledger; else as the incumbent does
+  bool elastic = false;                ///< with what its calculator for elastic jobs adds
+  std::optional<double> ideal_step_s;  ///< in place of the one computed
+};
+
+/// What a sample is to hold.
+struct Wanted {
+  bool whole = false;                 ///< what is said of the whole run
+  std::vector<std::int64_t> windows;  ///< seconds
+  bool step_deviations = false;
+};
+
+/// Makes samples of a run while it is recorded. One thread; only reads.
+class Sampler {
+ public:
+  Sampler(std::vector<std::string> dirs, std::string project, std::string run,
+          const Accounting& accounting);
+
+  /// Reads what is new of the run. NotFound: nothing has been recorded yet.
+  Status Refresh() { return follower_.Refresh(); }
+
+  /// What is known `at` that time, which is now or a little ago: of a living run nothing counts
+  /// that was recorded later. `problem` (may be null) says why there are no figures, where there
+  /// are none.
+  Sample Take(WallNs at, WallNs now, const Wanted& wanted, Status* problem);
+
+  const runs::Follower& follower() const { return follower_; }
+
+ private:
+  void Account(std::int64_t until);
+  void AddWhole(const ledger::Query& query, Sample* sample, Status* problem);
+  void AddWindow(std::int64_t seconds, const ledger::Query& query, Sample* sample);
+  void AddStepDeviations(Sample* sample);
+  std::optional<double> IdealStep();
+
+  std::string project_;
+  std::string run_;
+  Accounting accounting_;
+  runs::Follower follower_;
+  int starts_ = 0;
+  std::unique_ptr<compat::Calculator> calculator_;
+  std::unordered_map<std::int64_t, double> told_;  // seconds by step, as told
+};
+
+}  // namespace headway::monitor

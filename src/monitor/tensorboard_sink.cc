@@ -1,0 +1,116 @@
+#include "monitor/tensorboard_sink.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+
+#include "formats/tensorboard/writer.h"
+#include "journal/liveness.h"
+
+namespace headway::monitor {
+namespace {
+
+constexpr std::size_t kMostPending = std::size_t{4} << 20;
+
+std::string Lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+}  // namespace
+
+std::string TensorBoardSink::Destination() const {
+  return "TensorBoard event files in " + options_.directory;
+}
+
+Status TensorBoardSink::Put(const Sample& sample) {
+  const std::size_t before = pending_.size();
+  AppendIncumbent(sample);
+  if (pending_.empty()) return OkStatus();
+  if (pending_.size() > kMostPending) {
+    pending_.resize(before);
+    return {Code::kResourceExhausted,
+            path_ + " can't be written; the samples since are left out of it"};
+  }
+  if (!file_.ok()) HEADWAY_RETURN_IF_ERROR(Open(sample));
+  return Write();
+}
+
+Status TensorBoardSink::Open(const Sample& sample) {
+  HEADWAY_RETURN_IF_ERROR(MakeDirectories(options_.directory));
+  const std::string host = MakePathComponent(journal::ReadProcessFacts().host);
+  const std::string stem = "events.out.tfevents." +
+                           std::to_string(sample.time_ns / kNanosPerSecond) + "." + host + "." +
+                           std::to_string(::getpid()) + ".";
+  for (int number = 0; number < 1000; ++number) {
+    path_ = JoinPath(options_.directory, stem + std::to_string(number));
+    // Others look at it: who may is for the directory to say.
+    file_ = OpenFile(path_, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
+    if (file_.ok() || errno != EEXIST) break;
+  }
+  if (!file_.ok()) return ErrnoStatus(errno, "create", path_);
+  std::string version;
+  tensorboard::AppendVersion(sample.time_ns, &version);
+  pending_.insert(0, version);
+  return OkStatus();
+}
+
+Status TensorBoardSink::Write() {
+  std::size_t written = 0;
+  while (written < pending_.size()) {
+    const ssize_t count = ::pwrite(file_.get(), pending_.data() + written,
+                                   pending_.size() - written, static_cast<off_t>(size_ + written));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      const Status status = ErrnoStatus(count < 0 ? errno : ENOSPC, "write", path_);
+      // Half a record would end what a reader sees of the file.
+      (void)!::ftruncate(file_.get(), static_cast<off_t>(size_));
+      return status;
+    }
+    written += static_cast<std::size_t>(count);
+  }
+  size_ += written;
+  pending_.clear();
+  return OkStatus();
+}
+
+void TensorBoardSink::Scalar(const Sample& sample, std::int64_t step, const std::string& tag,
+                             double value) {
+  const bool fresh = named_.insert(tag).second;
+  const std::string name = fresh ? tag.substr(tag.rfind('/') + 1) : "";
+  tensorboard::AppendScalar(sample.time_ns, step, tag, value, name, &pending_);
+}
+
+void TensorBoardSink::AppendIncumbent(const Sample& sample) {
+  for (const auto& [step, seconds] : sample.step_deviations) {
+    Scalar(sample, step, "step_deviation", seconds);
+  }
+  if (!sample.figures) return;
+  const compat::Figures& figures = *sample.figures;
+  const std::int64_t step = figures.max_productive_step;
+  Scalar(sample, step, "goodput/goodput", figures.goodput_percent);
+  if (!options_.badput) return;
+  auto percent = [&](double seconds) {
+    if (options_.all_of_it && seconds >= figures.total_s && figures.total_s > 0) return 100.0;
+    return compat::Percent(seconds, figures.total_s);
+  };
+  for (int i = 1; i < compat::kBadputCount; ++i) {
+    const auto badput = static_cast<compat::Badput>(i);
+    if (badput == compat::Badput::kCustom) continue;
+    if (badput >= compat::Badput::kElasticSliceDown && !options_.elastic) continue;
+    const std::string name(compat::BadputName(badput));
+    const auto found =
+        std::ranges::find(figures.badput, name, &std::pair<std::string, double>::first);
+    Scalar(sample, step, "badput/" + Lower(name),
+           found == figures.badput.end() ? 0 : percent(found->second));
+  }
+  for (const auto& [type, seconds] : figures.custom) {
+    Scalar(sample, step, "badput/custom_badput_events/" + Lower(type), percent(seconds));
+  }
+}
+
+}  // namespace headway::monitor

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "base/files.h"
+#include "monitor/sink.h"
+
+namespace headway::monitor {
+
+/// Samples as an event file of TensorBoard's in a directory of this machine. The file appears with
+/// the first sample; a sample is in it whole or not at all.
+class TensorBoardSink final : public Sink {
+ public:
+  struct Options {
+    std::string directory;
+    /// The incumbent's tags: percent, at the highest productive step; else headway's own.
+    bool incumbent = false;
+    bool badput = true;      ///< with the incumbent's tags: also where the rest went
+    bool elastic = false;    ///< with them: also the kinds of elastic jobs
+    bool all_of_it = false;  ///< an amount that is all of the time counts, as exact numbers want it
+  };
+  explicit TensorBoardSink(Options options) : options_(std::move(options)) {}
+
+  std::string Destination() const override;
+  Status Put(const Sample& sample) override;
+
+  /// The file, once there is one.
+  const std::string& path() const { return path_; }
+
+ private:
+  Status Open(const Sample& sample);
+  Status Write();
+  void AppendIncumbent(const Sample& sample);
+  void Scalar(const Sample& sample, std::int64_t step, const std::string& tag, double value);
+
+  Options options_;
+  std::string path_;
+  UniqueFd file_;
+  std::uint64_t size_ = 0;       // of what is whole
+  std::string pending_;          // that could not be written yet
+  std::set<std::string> named_;  // tags that have a display name
+};
+
+}  // namespace headway::monitor

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "ledger/ledger.h"
+#include "runs/read_ahead.h"
+#include "runs/runs.h"
+
+namespace headway::runs {
+
+/// Follower: the newest run of a name, read on as it grows. Each record is read once.
+///
+/// One thread. Only reads.
+class Follower {
+ public:
+  Follower(std::vector<std::string> dirs, std::string project, std::string name);
+
+  /// Reads what is new: more records, more journals, who still lives. NotFound while there is no
+  /// such run. Another run that has taken the name since is followed in its place.
+  Status Refresh();
+
+  /// Of the last Refresh that went well.
+  const Run& run() const { return run_; }
+  ledger::Ledger* ledger() { return &*ledger_; }
+  bool live() const { return live_; }  ///< one of its processes is alive
+  /// What is wrong with its journals.
+  const std::vector<Status>& problems() const { return problems_; }
+  /// How often reading has begun from the start.
+  int starts() const { return starts_; }
+
+ private:
+  struct Known {
+    std::optional<ClockAnchor> anchor;
+    Liveness liveness = Liveness::kUnknown;
+    bool supervisor = false;
+  };
+
+  void StartOver();
+  Status OpenNew(const Run& run);
+  void Settle();
+
+  std::vector<std::string> dirs_;
+  std::string project_;
+  std::string name_;
+  Run run_;
+  std::optional<ledger::Ledger> ledger_;
+  std::map<std::string, Known> known_;  // by path
+  std::vector<Source> sources_;         // those that may still grow
+  std::uint64_t fresh_bytes_ = 0;       // of journals that nothing has been read of
+  std::vector<Status> problems_;
+  bool live_ = false;
+  int starts_ = 0;
+};
+
+}  // namespace headway::runs

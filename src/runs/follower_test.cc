@@ -1,0 +1,123 @@
+#include "runs/follower.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "base/clock.h"
+#include "base/json_writer.h"
+#include "journal/directory.h"
+#include "journal/test_files.h"
+#include "journal/writer.h"
+
+namespace headway::runs {
+namespace {
+
+constexpr std::int64_t kSecond = kNanosPerSecond;
+
+class FollowerTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<journal::JournalWriter> Begin(const RunUid& run, int number) {
+    journal::WriterOptions options;
+    options.clock = &clock_;
+    options.header.run_uid = run;
+    options.header.project = "default";
+    options.header.run = "r";
+    options.header.rank = 0;
+    options.header.attempt_key = "job#" + std::to_string(number);
+    options.header.attempt_index = number;
+    EXPECT_TRUE(journal::MakeRunDirectory(dir_.path(), "default", "r").ok());
+    auto writer =
+        journal::JournalWriter::Create(journal::RunDirectory(dir_.path(), "default", "r"), options);
+    EXPECT_TRUE(writer.ok()) << writer.status().ToString();
+    Record(writer->get(), RecordType::kJobStart, 0);
+    return std::move(*writer);
+  }
+
+  void Record(journal::JournalWriter* writer, RecordType type, std::int64_t a) {
+    writer->Append(journal::MetaHigh(type, 0), writer->Now(), a, 0);
+  }
+
+  void Steps(journal::JournalWriter* writer, int first, int count) {
+    for (int i = 0; i < count; ++i) {
+      Record(writer, RecordType::kStepStart, first + i);
+      clock_.Advance(kSecond);
+    }
+    Record(writer, RecordType::kHeartbeat, clock_.Wall().ns);
+  }
+
+  /// What is followed is what a reader finds that begins anew.
+  void ExpectTheSame() {
+    ASSERT_TRUE(follower_.Refresh().ok());
+    const auto run = Find({dir_.path()}, "default", "r");
+    ASSERT_TRUE(run.ok());
+    auto loaded = Load(*run);
+    ASSERT_TRUE(loaded.ok());
+    ledger::Query query;
+    query.now = clock_.Wall().ns;
+    EXPECT_EQ(ToJson(follower_.ledger()->MakeReport(query), {}),
+              ToJson(loaded->ledger.MakeReport(query), {}));
+    EXPECT_EQ(follower_.run().uid, run->uid);
+    EXPECT_EQ(follower_.live(), loaded->live);
+  }
+
+  journal::ScratchDir dir_;
+  FakeClock clock_;
+  Follower follower_{{dir_.path()}, "default", "r"};
+};
+
+TEST_F(FollowerTest, ReadsOnWhereItWas) {
+  EXPECT_EQ(follower_.Refresh().code(), Code::kNotFound);
+  const auto uid = RandomUid<RunUid>();
+  auto first = Begin(uid, 0);
+  ExpectTheSame();
+  for (int i = 0; i < 3; ++i) {
+    Steps(first.get(), 10 * i, 10);
+    ExpectTheSame();
+  }
+  ExpectTheSame();
+  first->Finish();
+  first.reset();
+  clock_.Advance(5 * kSecond);
+  ExpectTheSame();
+  auto second = Begin(uid, 1);
+  Steps(second.get(), 20, 5000);  // more than a batch
+  ExpectTheSame();
+  second->Finish();
+  second.reset();
+  ExpectTheSame();
+  EXPECT_EQ(follower_.starts(), 1);
+  EXPECT_EQ(follower_.ledger()->MakeReport().attempts.size(), 2U);
+}
+
+TEST_F(FollowerTest, AnotherRunThatTakesTheNameIsFollowedInItsPlace) {
+  auto first = Begin(RandomUid<RunUid>(), 0);
+  Steps(first.get(), 0, 3);
+  first->Finish();
+  first.reset();
+  ExpectTheSame();
+  clock_.Advance(60 * kSecond);
+  auto second = Begin(RandomUid<RunUid>(), 0);
+  Steps(second.get(), 0, 1);
+  ExpectTheSame();
+  EXPECT_EQ(follower_.starts(), 2);
+  EXPECT_EQ(follower_.ledger()->MakeReport().attempts.size(), 1U);
+}
+
+TEST_F(FollowerTest, AClockThatIsSteppedChangesWhatWasRead) {
+  const auto uid = RandomUid<RunUid>();
+  auto first = Begin(uid, 0);
+  Steps(first.get(), 0, 3);
+  first->Finish();
+  first.reset();
+  ExpectTheSame();
+  clock_.Advance(5 * kSecond);
+  clock_.StepWall(-3600 * kSecond);
+  auto second = Begin(uid, 1);
+  Steps(second.get(), 3, 3);
+  ExpectTheSame();
+  EXPECT_EQ(follower_.ledger()->MakeReport().Ns(Category::kInfrastructureRecovery), 5 * kSecond);
+}
+
+}  // namespace
+}  // namespace headway::runs
