@@ -2,6 +2,7 @@
 //   exporter_probe prometheus|otlp|otlp-json RUN EVENTS [WINDOW_SECONDS...]   to standard output
 //   exporter_probe report RUN EVENTS [WINDOW_SECONDS...]    the reports as JSON, a line each
 //   exporter_probe version
+//   exporter_probe table     the rows of the table in docs/metrics.md
 //   exporter_probe textfile PATH RUN EVENTS [WINDOW_SECONDS...]
 //   exporter_probe serve ADDRESS PORT    prints its port, then publishes what standard input says:
 //                                        each time a file's name and a line feed
@@ -86,6 +87,14 @@ int main(int argc, char** argv) {
   }
   if (what == "version") {
     std::cout << HEADWAY_VERSION << "\n";
+    return 0;
+  }
+  if (what == "table") {
+    for (const headway::metrics::Definition& metric : headway::metrics::Definitions()) {
+      std::cout << "| `" << metric.prometheus << "` | `" << metric.otlp << "` | `" << metric.tag
+                << "` | `" << headway::metrics::UcumUnit(metric.unit) << "` | " << metric.help
+                << " |\n";
+    }
     return 0;
   }
   const Sample sample = SampleOf(arguments);

@@ -51,7 +51,7 @@ def nanoseconds(time: str) -> int:
 
 
 def points_of(report: dict[str, Any], windows: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """{name: (unit, [(attributes, value)...])}, from reports as `headway goodput --json` has them."""
+    """{name: (unit, [(attributes, value)...])}, from reports in JSON."""
 
     def badput(report: dict[str, Any], unit: int, **labels: str) -> list[tuple[Any, float]]:
         return [
@@ -100,8 +100,8 @@ def test_every_field(python: Path, tmp_path: Path, example: str) -> None:
     for encoding in ("otlp", "otlp-json"):
         files.append(tmp_path / encoding)
         files[-1].write_bytes(probe(encoding, run, events, "30", "100000").stdout)
-    read = subprocess.run([python, "-c", READER, *files], check=True, capture_output=True, text=True)
-    found = json.loads(read.stdout)
+    command: list[str | Path] = [python, "-c", READER, *files]
+    found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     assert found["same"]
     assert found["unknown_bytes"] == 0
 
@@ -141,3 +141,19 @@ def test_every_field(python: Path, tmp_path: Path, example: str) -> None:
                 for labels, value in points
             ]
         }
+
+
+def test_the_document_shows_what_is_written() -> None:
+    page = (ROOT / "docs/formats/otlp.md").read_text()
+    shown = json.loads(page.partition("```json\n")[2].partition("```")[0])
+    written = json.loads(probe("otlp-json", "llama-7b", EXAMPLES / "B.jsonl").stdout)
+    (shown,), (written,) = shown["resourceMetrics"], written["resourceMetrics"]
+    assert shown["resource"] == written["resource"]
+    (shown,), (written,) = shown["scopeMetrics"], written["scopeMetrics"]
+    assert shown["scope"]["name"] == written["scope"]["name"]
+    metrics = {metric["name"]: metric for metric in written["metrics"]}
+    for metric in shown["metrics"]:  # some, and the first points of them
+        points = metrics[metric["name"]]["gauge"]["dataPoints"]
+        del points[len(metric["gauge"]["dataPoints"]) :]
+        assert metric == metrics[metric["name"]]
+    assert shown["metrics"]

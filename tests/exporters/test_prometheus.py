@@ -27,7 +27,7 @@ HOSTILE_LABEL = NAME.replace("\0", "\ufffd")
 
 @pytest.fixture(scope="session")
 def tool() -> Callable[[str, str], str]:
-    """Finds a program of a Debian package, or fetches it; where it can't be had the test is skipped."""
+    """Finds a program, or fetches the Debian package; where it can't be had the test is skipped."""
 
     def find(package: str, program: str) -> str:
         if installed := shutil.which(program):
@@ -81,7 +81,9 @@ def series_of(text: str) -> Series:
     series: Series = {}
     for line in text.split("\n"):
         if line and not line.startswith("#"):
-            name, labels, number = re.fullmatch(r"(\w+)\{(.*)\} (\S+)", line).groups()  # type: ignore[union-attr]
+            sample = re.fullmatch(r"(\w+)\{(.*)\} (\S+)", line)
+            assert sample
+            name, labels, number = sample.groups()
             pairs = re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', labels)
             # node_exporter fills labels up with empty ones, which are the same as none.
             plain = {key: re.sub(r"\\(.)", unescape, value) for key, value in pairs if value}
@@ -175,3 +177,11 @@ def test_a_node_exporter_reads_it(tool: Callable[..., str], tmp_path: Path) -> N
     assert series_of("\n".join(lines)) == series_of(text)
     for line in text.split("\n"):
         assert not line.startswith("# HELP") or line in page
+
+
+def test_the_documents_show_what_is_written() -> None:
+    page = (ROOT / "docs/formats/prometheus.md").read_text()
+    text = probe("prometheus", "llama-7b", EXAMPLES / "B.jsonl", "60").stdout.decode()
+    assert f"```text\n{text}```\n" in page
+    table = probe("table").stdout.decode()
+    assert f"| --- |\n{table}\n" in (ROOT / "docs/metrics.md").read_text()

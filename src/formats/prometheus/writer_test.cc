@@ -36,7 +36,7 @@ headway_elapsed_seconds{project="lm",run="r"} 40
 # HELP headway_disruptions Disruptions so far.
 # TYPE headway_disruptions gauge
 headway_disruptions{project="lm",run="r"} 2
-# HELP headway_step_time_deviation_seconds How far step times are off the ideal step time.
+# HELP headway_step_time_deviation_seconds How much further recent steps are off the ideal step time than those before.
 # TYPE headway_step_time_deviation_seconds gauge
 headway_step_time_deviation_seconds{project="lm",run="r"} -0.5
 # HELP headway_ideal_step_seconds Ideal step time, as computed from the run's steps.
