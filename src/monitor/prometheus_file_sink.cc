@@ -13,7 +13,6 @@
 #include "base/files.h"
 #include "base/uid.h"
 #include "formats/prometheus/writer.h"
-#include "monitor/sample_metrics.h"
 
 namespace headway::monitor {
 namespace {
@@ -66,7 +65,8 @@ Result<PrometheusFileSink> PrometheusFileSink::Open(std::string path) {
 std::string PrometheusFileSink::Destination() const { return "Prometheus textfile " + path_; }
 
 Status PrometheusFileSink::Put(const Sample& sample) {
-  const metrics::RunMetrics run = MetricsOf(sample);
+  latest_.Take(sample);
+  const metrics::RunMetrics run = latest_.Get();
   const std::string temporary =
       path_ + "." + uid_internal::ToHex(uid_internal::Random()).substr(0, 16) + ".tmp";
   const UniqueFd fd = OpenFile(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);

@@ -1,5 +1,10 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
 #include "formats/metrics/metrics.h"
 #include "monitor/sample.h"
 
@@ -9,5 +14,21 @@ namespace headway::monitor {
 /// each window. Its figures in the incumbent's words have other names and are left out. Pure; any
 /// thread; no errors.
 metrics::RunMetrics MetricsOf(const Sample& sample);
+
+/// For whoever shows the present state, since a sample need not tell everything: of the whole run,
+/// of its slices and of each window the latest that was told. A window that is told to be without
+/// time goes. Of one run; not thread-safe.
+class LatestMetrics {
+ public:
+  void Take(const Sample& sample);
+
+  /// As of the latest sample.
+  metrics::RunMetrics Get() const;
+
+ private:
+  metrics::RunMetrics named_;  // without its metrics
+  std::vector<metrics::Metric> run_, slices_;
+  std::map<std::int64_t, std::vector<metrics::Metric>> windows_;  // by their seconds
+};
 
 }  // namespace headway::monitor

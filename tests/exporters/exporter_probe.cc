@@ -4,6 +4,8 @@
 //   exporter_probe version
 //   exporter_probe table     the rows of the table in docs/metrics.md
 //   exporter_probe textfile PATH RUN EVENTS [WINDOW_SECONDS...]
+//   exporter_probe show ADDRESS PORT RUN EVENTS [WINDOW_SECONDS...]    prints where, serves until
+//                                        standard input ends
 //   exporter_probe serve ADDRESS PORT    prints its port, then publishes what standard input says:
 //                                        each time a file's name and a line feed
 
@@ -19,6 +21,7 @@
 #include "ledger/ledger.h"
 #include "monitor/metrics_server.h"
 #include "monitor/prometheus_file_sink.h"
+#include "monitor/prometheus_server_sink.h"
 #include "monitor/sample_metrics.h"
 
 namespace {
@@ -78,6 +81,16 @@ int main(int argc, char** argv) {
   const std::string what = arguments.at(0);
   arguments.erase(arguments.begin());
   if (what == "serve") return Serve(arguments.at(0), arguments.at(1));
+  if (what == "show") {
+    auto sink = headway::monitor::PrometheusServerSink::Start(
+        arguments.at(0), static_cast<std::uint16_t>(std::stoul(arguments.at(1))));
+    if (!sink.ok()) return Fail(sink.status());
+    arguments.erase(arguments.begin(), arguments.begin() + 2);
+    const Status status = sink->Put(SampleOf(arguments));
+    std::cout << sink->Destination() << std::endl;
+    std::cin.get();
+    return status.ok() ? 0 : Fail(status);
+  }
   if (what == "textfile") {
     auto sink = headway::monitor::PrometheusFileSink::Open(arguments.at(0));
     if (!sink.ok()) return Fail(sink.status());

@@ -5,10 +5,13 @@ from __future__ import annotations
 import http.client
 import random
 import socket
+import subprocess
 import threading
+import urllib.request
+from pathlib import Path
 
 import pytest
-from conftest import SECONDS, Server, probe
+from conftest import EXAMPLES, SECONDS, Server, probe, probe_command
 
 TEXT = b"# TYPE headway_elapsed_seconds gauge\nheadway_elapsed_seconds 1\n"
 TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -221,6 +224,24 @@ def test_it_ends_whoever_is_connected(server: Server) -> None:
     server.close()
     for connection in connections:
         connection.close()
+
+
+def test_a_sink_shows_its_samples() -> None:
+    arguments: list[str | Path] = ["default run", EXAMPLES / "B.jsonl", "60"]
+    for address in ("127.0.0.1", "::1"):
+        if address == "::1" and not socket.has_dualstack_ipv6():
+            continue
+        sink = subprocess.Popen(
+            [probe_command(), "show", address, "0", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert sink.stdout is not None
+        with urllib.request.urlopen(sink.stdout.readline().strip(), timeout=SECONDS) as answer:
+            assert answer.read() == probe("prometheus", *arguments).stdout
+        sink.communicate("\n")
+        assert sink.returncode == 0
 
 
 def test_where_it_cannot_listen(server: Server) -> None:

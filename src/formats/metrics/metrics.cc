@@ -1,6 +1,7 @@
 #include "formats/metrics/metrics.h"
 
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <optional>
 

@@ -14,7 +14,6 @@ namespace headway::otlp {
 namespace {
 
 using metrics::ByDefinition;
-using metrics::Definition;
 using metrics::Label;
 using metrics::Metric;
 using metrics::RunMetrics;

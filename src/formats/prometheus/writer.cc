@@ -2,6 +2,10 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdint>
+#include <iterator>
+#include <utility>
+#include <variant>
 
 namespace headway::prometheus {
 namespace {
