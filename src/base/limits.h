@@ -55,4 +55,10 @@ inline constexpr std::size_t kWaitingRows = 65'536;
 /// Journals of one run that are open at once; more are closed between their batches.
 inline constexpr std::size_t kOpenJournals = 128;
 
+/// The server of `/metrics`: connections at a time (further ones wait until one ends), bytes of a
+/// request's head, and seconds that a request may take to arrive and an answer to be taken.
+inline constexpr std::size_t kMetricsConnections = 32;
+inline constexpr std::size_t kMetricsRequestBytes = std::size_t{8} << 10;
+inline constexpr int kMetricsSeconds = 10;
+
 }  // namespace headway::limits

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "formats/protobuf/wire.h"
+
 /// What reader and writer of event files share: the frame around each record and the numbers of the
 /// fields. Internal to this folder. All numbers are little-endian.
 ///
@@ -63,7 +65,6 @@ inline constexpr std::uint32_t kSize = 1;
 /// SessionLog.Status.
 inline constexpr std::uint64_t kSessionStart = 1;
 
-/// Wire types of the encoding.
-enum class Wire : std::uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
+using protobuf::Wire;
 
 }  // namespace headway::tensorboard

@@ -9,6 +9,7 @@
 
 #include "base/limits.h"
 #include "base/utf8.h"
+#include "formats/metrics/metrics.h"
 #include "formats/tensorboard/writer.h"
 
 namespace headway::tensorboard {
@@ -79,8 +80,6 @@ class RestartFinder {
   std::optional<std::int64_t> last_time_;
   bool started_ = false;
 };
-
-double Seconds(std::int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 /// A metric on its way into a file.
 struct Point {
@@ -190,28 +189,10 @@ class RunWriter {
     return tag;
   }
 
-  void Number(const std::string& tag, double value, const std::string& display_name) {
-    AppendScalar(report_.as_of, highest_, tag, value, display_name, &buffer_);
-  }
-  void Time(const std::string& tag, std::optional<std::int64_t> ns, const std::string& display) {
-    if (ns) Number(tag, Seconds(*ns), display + " (s)");
-  }
-
   void AppendReport() {
-    if (report_.goodput) Number("goodput/goodput", *report_.goodput, "goodput (0..1)");
-    Time("goodput/time", report_.Ns(Category::kProductive), "productive time");
-    Time("goodput/elapsed", report_.elapsed_ns, "elapsed");
-    Number("goodput/disruptions", static_cast<double>(report_.disruptions.size()), "disruptions");
-    Time("goodput/ideal_step_time", report_.steps.ideal_ns, "ideal step time");
-    if (const auto& most = report_.steps.max_productive_step) {
-      Number("goodput/max_productive_step", static_cast<double>(*most), "max productive step");
-    }
-    Time("step_deviation", report_.steps.deviation_ns, "step deviation");
-    for (const CategoryTime& time : report_.categories) {
-      if (time.category == Category::kProductive) continue;
-      std::string name(CategoryName(time.category));
-      if (!time.name.empty()) name += "/" + time.name;
-      Time("badput/" + name, time.ns, name);
+    for (const metrics::Metric& metric : metrics::MetricsOf(report_)) {
+      AppendScalar(report_.as_of, highest_, metrics::TagOf(metric), metrics::Number(metric),
+                   metrics::TitleOf(metric), &buffer_);
     }
   }
 

@@ -1,0 +1,27 @@
+#include "monitor/prometheus_server_sink.h"
+
+#include "formats/prometheus/writer.h"
+
+namespace headway::monitor {
+
+Result<PrometheusServerSink> PrometheusServerSink::Start(const std::string& address,
+                                                         std::uint16_t port) {
+  auto server = MetricsServer::Start(address, port);
+  if (!server.ok()) return server.status();
+  return PrometheusServerSink(address, *std::move(server));
+}
+
+std::string PrometheusServerSink::Destination() const {
+  const bool v6 = address_.find(':') != std::string::npos;
+  return "http://" + (v6 ? "[" + address_ + "]" : address_) + ":" +
+         std::to_string(server_->port()) + "/metrics";
+}
+
+Status PrometheusServerSink::Put(const Sample& sample) {
+  latest_.Take(sample);
+  const metrics::RunMetrics run = latest_.Get();
+  server_->Publish(prometheus::WriteText({&run, 1}));
+  return OkStatus();
+}
+
+}  // namespace headway::monitor
