@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/percent.h"
 #include "net/url.h"
 
 namespace headway::net {

@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "base/json_writer.h"
+#include "base/percent.h"
 #include "net/answer.h"
 #include "net/json_fields.h"
 #include "net/rsa_signer.h"

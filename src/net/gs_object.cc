@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/json_writer.h"
+#include "base/percent.h"
 #include "net/answer.h"
 #include "net/json_fields.h"
 #include "net/url.h"

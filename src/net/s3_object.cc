@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/percent.h"
 #include "net/answer.h"
 #include "net/aws_signature.h"
 #include "net/url.h"

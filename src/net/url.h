@@ -9,9 +9,6 @@
 
 namespace headway::net {
 
-/// `text` with every byte but letters, digits and `-._~` as %XX; a slash stays if `keep_slashes`.
-std::string PercentEncode(std::string_view text, bool keep_slashes = false);
-
 /// Of "https://host:1/path?query": "https".
 std::string_view SchemeOf(std::string_view url);
 /// Of "https://user@host:1/path?query": "host:1".
