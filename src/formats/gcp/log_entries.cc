@@ -111,25 +111,23 @@ void WritePayload(const JobLog& target, const compat::EntryLog& log, const compa
 
 }  // namespace
 
-std::vector<std::string> EntryWriter::Write(const compat::EntryLog& log, std::size_t from) {
-  std::vector<std::string> bodies;
+std::string EntryWriter::Write(const compat::EntryLog& log, std::size_t* from) {
   const std::vector<compat::Entry>& entries = log.entries();
-  while (from < entries.size()) {
-    std::string some;
-    for (std::size_t count = 0; from < entries.size() && count < kEntriesPerRequest; ++from) {
-      const std::size_t before = some.size();
-      WriteEntry(log, entries[from], &some);
-      count += some.size() > before ? 1 : 0;
-    }
-    if (some.empty()) continue;
-    JsonWriter json(&bodies.emplace_back());
-    json.BeginObject().Field("logName", LogName(target_)).Key("resource").BeginObject();
-    json.Field("type", "global").Key("labels").BeginObject();
-    json.Field("project_id", target_.project_id).EndObject().EndObject();
-    // One bad entry must not keep the others out.
-    json.Field("partialSuccess", true).Key("entries").Raw("[" + some + "]").EndObject();
+  std::string some;
+  for (std::size_t count = 0; *from < entries.size() && count < kEntriesPerRequest; ++*from) {
+    const std::size_t before = some.size();
+    WriteEntry(log, entries[*from], &some);
+    count += some.size() > before ? 1 : 0;
   }
-  return bodies;
+  std::string body;
+  if (some.empty()) return body;
+  JsonWriter json(&body);
+  json.BeginObject().Field("logName", LogName(target_)).Key("resource").BeginObject();
+  json.Field("type", "global").Key("labels").BeginObject();
+  json.Field("project_id", target_.project_id).EndObject().EndObject();
+  // One bad entry must not keep the others out.
+  json.Field("partialSuccess", true).Key("entries").Raw("[" + some + "]").EndObject();
+  return body;
 }
 
 void EntryWriter::WriteEntry(const compat::EntryLog& log, const compat::Entry& entry,

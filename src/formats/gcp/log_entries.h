@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/clock.h"
 #include "ledger/compat/entry.h"
@@ -35,9 +34,10 @@ class EntryWriter {
  public:
   explicit EntryWriter(JobLog target) : target_(std::move(target)) {}
 
-  /// The bodies for all entries of `log` from number `from` on; calls must go on where the one
-  /// before has ended. An entry whose time no log can hold is left out and counted.
-  std::vector<std::string> Write(const compat::EntryLog& log, std::size_t from);
+  /// A body for up to kEntriesPerRequest entries of `log` from number `*from` on, which moves
+  /// behind them; empty: there are no more. Calls must go on where the one before has ended. An
+  /// entry whose time no log can hold is left out and counted.
+  std::string Write(const compat::EntryLog& log, std::size_t* from);
 
   std::uint64_t left_out() const { return left_out_; }
 

@@ -30,6 +30,11 @@ std::string Entries(const std::string& body) {
   return body.substr(begin, body.size() - begin - 1);
 }
 
+std::string WriteOnce(const compat::EntryLog& log) {
+  std::size_t from = 0;
+  return EntryWriter(kLog).Write(log, &from);
+}
+
 void Fill(compat::EntryLog* log) {
   log->Add(EntryKind::kJobStart, 1'700'000'000.25);
   log->Add(EntryKind::kInitStart, 1'700'000'000.25);
@@ -46,9 +51,7 @@ void Fill(compat::EntryLog* log) {
 TEST(LogEntriesTest, Payloads) {
   compat::EntryLog log;
   Fill(&log);
-  const std::vector<std::string> bodies = EntryWriter(kLog).Write(log, 0);
-  ASSERT_EQ(bodies.size(), 1U);
-  const std::string& body = bodies[0];
+  const std::string body = WriteOnce(log);
   EXPECT_TRUE(body.starts_with(R"({"logName":"projects/p1/logs/goodput_a%2Fb","resource":)"))
       << body;
   for (const char* const payload : {
@@ -76,8 +79,7 @@ TEST(LogEntriesTest, Payloads) {
 TEST(LogEntriesTest, OurReaderReadsThem) {
   compat::EntryLog log;
   Fill(&log);
-  const cloud_logging::Translation back =
-      cloud_logging::Translate(Entries(EntryWriter(kLog).Write(log, 0)[0]));
+  const cloud_logging::Translation back = cloud_logging::Translate(Entries(WriteOnce(log)));
   EXPECT_EQ(back.problems_total, 0U);
   ASSERT_EQ(back.jobs.size(), 1U);
   EXPECT_EQ(back.jobs[0].name, "a/b");
@@ -87,13 +89,15 @@ TEST(LogEntriesTest, OurReaderReadsThem) {
 TEST(LogEntriesTest, IdsAreTheSameEachTimeAndKeepTheOrder) {
   compat::EntryLog log;
   for (int i = 0; i < 1200; ++i) log.AddStep(i / 3, 1'700'000'000 + i / 3);
-  const std::vector<std::string> once = EntryWriter(kLog).Write(log, 0);
-  EXPECT_EQ(once.size(), 3U);
+  EntryWriter writer(kLog);
+  std::size_t from = 0;
   std::vector<std::string> ids;
-  for (const std::string& body : once) {
-    const std::vector<std::string> some = InsertIds(body);
+  for (const std::size_t end : {500U, 1000U, 1200U}) {
+    const std::vector<std::string> some = InsertIds(writer.Write(log, &from));
+    EXPECT_EQ(from, end);
     ids.insert(ids.end(), some.begin(), some.end());
   }
+  EXPECT_EQ(writer.Write(log, &from), "");
   EXPECT_EQ(ids.size(), 1200U);
   EXPECT_EQ(std::set<std::string>(ids.begin(), ids.end()).size(), 1200U);
   for (std::size_t i = 0; i + 2 < ids.size(); i += 3) {
@@ -102,11 +106,12 @@ TEST(LogEntriesTest, IdsAreTheSameEachTimeAndKeepTheOrder) {
   }
   // In two calls, cut between entries of one time.
   compat::EntryLog half;
-  EntryWriter writer(kLog);
+  EntryWriter other(kLog);
+  from = 0;
   for (int i = 0; i < 100; ++i) half.AddStep(i / 3, 1'700'000'000 + i / 3);
-  std::vector<std::string> again = InsertIds(writer.Write(half, 0)[0]);
+  std::vector<std::string> again = InsertIds(other.Write(half, &from));
   half.AddStep(33, 1'700'000'033);
-  again.push_back(InsertIds(writer.Write(half, 100)[0])[0]);
+  again.push_back(InsertIds(other.Write(half, &from))[0]);
   EXPECT_EQ(again, std::vector<std::string>(ids.begin(), ids.begin() + 101));
 }
 
@@ -115,7 +120,8 @@ TEST(LogEntriesTest, TimesThatNoLogCanHold) {
   log.Add(EntryKind::kJobStart, std::numeric_limits<double>::quiet_NaN());
   log.Add(EntryKind::kJobStart, 1e300);
   EntryWriter writer(kLog);
-  EXPECT_TRUE(writer.Write(log, 0).empty());
+  std::size_t from = 0;
+  EXPECT_EQ(writer.Write(log, &from), "");
   EXPECT_EQ(writer.left_out(), 2U);
 }
 
