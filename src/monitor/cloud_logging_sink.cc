@@ -48,8 +48,8 @@ Status CloudLoggingSink::PutEntries(const compat::EntryLog& log) {
 
 Status CloudLoggingSink::Deliver(MonoNs deadline) {
   return outbox_.Deliver(
-      [this](std::string_view body, MonoNs until) {
-        return PostToGoogle(auth_, clock_, url_, "cannot write to Cloud Logging", body, until);
+      [this](const OutboxBody& body, MonoNs until) {
+        return PostToGoogle(auth_, clock_, url_, "cannot write to Cloud Logging", body.text, until);
       },
       deadline);
 }

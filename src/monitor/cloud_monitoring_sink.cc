@@ -25,6 +25,15 @@ gcp::Values ValuesOf(const Sample& sample) {
   return values;
 }
 
+// Whether the service refuses points because it has them, or later ones.
+bool IsThereAlready(const Delivery& delivery) {
+  const std::string& words = delivery.status.message();
+  return delivery.fate == Delivery::Fate::kRefused &&
+         delivery.status.code() == Code::kInvalidArgument &&
+         (words.find("must be written in order") != std::string::npos ||
+          words.find("written more frequently") != std::string::npos);
+}
+
 }  // namespace
 
 void Complete(const net::GoogleMachine& machine, CloudMonitoringOptions* options) {
@@ -110,8 +119,10 @@ Status CloudMonitoringSink::Keep(const std::vector<gcp::Point>& points) {
 Status CloudMonitoringSink::Deliver(MonoNs deadline) {
   const Status kept = Release(clock_->Wall());
   const Status sent = outbox_.Deliver(
-      [this](std::string_view body, MonoNs until) {
-        return PostToGoogle(auth_, clock_, url_, "cannot write to Cloud Monitoring", body, until);
+      [this](const OutboxBody& body, MonoNs until) {
+        Delivery delivery =
+            PostToGoogle(auth_, clock_, url_, "cannot write to Cloud Monitoring", body.text, until);
+        return body.maybe_sent && IsThereAlready(delivery) ? Delivery{} : delivery;
       },
       deadline);
   return kept.ok() ? sent : kept;

@@ -95,6 +95,7 @@ Status Outbox::Scan() {
       continue;  // none of ours
     }
     file.bytes = static_cast<std::uint64_t>(info.st_size);
+    file.maybe_sent = true;
     bytes_ += file.bytes;
     next_number_ = std::max(next_number_, file.number + 1);
     files_.push_back(file);  // names come sorted
@@ -138,7 +139,7 @@ Status Outbox::Add(std::string_view body) {
             "a request of " + std::to_string(body.size()) + " bytes has no room in " + directory_};
   }
   MakeRoom(bytes);
-  const File file{next_number_, clock_->Wall(), bytes};
+  const File file{next_number_, clock_->Wall(), bytes, false};
   HEADWAY_RETURN_IF_ERROR(Write(file, body));
   ++next_number_;
   bytes_ += bytes;
@@ -185,7 +186,7 @@ Result<std::string> Outbox::Read(const File& file) const {
   return text.substr(kHeaderBytes);
 }
 
-Status Outbox::Deliver(const std::function<Delivery(std::string_view, MonoNs)>& send,
+Status Outbox::Deliver(const std::function<Delivery(const OutboxBody&, MonoNs)>& send,
                        MonoNs deadline) {
   Status first;  // reason why something has not arrived
   const auto note = [&first](Status status) {
@@ -213,8 +214,9 @@ Status Outbox::Deliver(const std::function<Delivery(std::string_view, MonoNs)>& 
       ++losses_.damaged;
       continue;
     }
-    Delivery delivery = send(*body, deadline);
+    Delivery delivery = send({*body, files_.front().maybe_sent}, deadline);
     if (delivery.fate == Delivery::Fate::kLater) {
+      files_.front().maybe_sent = true;
       pause_.Failed(delivery.retry_after_ns);
       waits_for_ = std::move(delivery.status);
       continue;

@@ -31,6 +31,12 @@ struct OutboxLosses {
   std::uint64_t total() const { return full + old + damaged + refused; }
 };
 
+/// A body that is to be sent.
+struct OutboxBody {
+  std::string_view text;
+  bool maybe_sent = false;  ///< an earlier try, of this process or another, may have succeeded
+};
+
 /// What became of a body.
 struct Delivery {
   enum class Fate : std::uint8_t {
@@ -63,7 +69,7 @@ class Outbox {
   /// `deadline` comes. After a Fate::kLater it waits (RetryPause) and goes on, if there is time for
   /// that; else a later call does. OK: nothing is left. An error is the first reason why something
   /// has not arrived: the service's refusal, or why it waits.
-  Status Deliver(const std::function<Delivery(std::string_view body, MonoNs deadline)>& send,
+  Status Deliver(const std::function<Delivery(const OutboxBody& body, MonoNs deadline)>& send,
                  MonoNs deadline);
 
   /// The next Deliver is the last one: it tries once more at once, unless the service has asked to
@@ -82,6 +88,7 @@ class Outbox {
     std::uint64_t number = 0;
     WallNs time;
     std::uint64_t bytes = 0;
+    bool maybe_sent = false;
   };
 
   Outbox(std::string directory, const Clock* clock, const OutboxLimits& limits, UniqueFd lock);

@@ -41,8 +41,9 @@ class OutboxTest : public testing::Test {
 
   Status Deliver(Outbox* outbox, std::int64_t seconds = 3600) {
     return outbox->Deliver(
-        [this](std::string_view body, MonoNs) {
-          sent.emplace_back(body);
+        [this](const OutboxBody& body, MonoNs) {
+          sent.emplace_back(body.text);
+          maybe_sent.push_back(body.maybe_sent);
           if (fates.empty()) return Delivery{};
           Delivery next = fates.front();
           fates.erase(fates.begin());
@@ -54,6 +55,7 @@ class OutboxTest : public testing::Test {
   FakeClock clock;
   std::string folder;
   std::vector<std::string> sent;
+  std::vector<bool> maybe_sent;
   std::vector<Delivery> fates;
   std::vector<std::int64_t> waits;
 };
@@ -96,6 +98,7 @@ TEST_F(OutboxTest, ALaterProcessGoesOn) {
   EXPECT_TRUE(outbox.Add("three").ok());
   EXPECT_TRUE(Deliver(&outbox).ok());
   EXPECT_EQ(sent, (std::vector<std::string>{"one", "two", "three"}));
+  EXPECT_EQ(maybe_sent, (std::vector<bool>{true, true, false}));
 }
 
 TEST_F(OutboxTest, DamagedFilesAreToldAndSkipped) {
@@ -162,6 +165,8 @@ TEST_F(OutboxTest, PausesDoubleAndStayBounded) {
   fates.assign(12, {Fate::kLater, kBusy, {}});
   EXPECT_TRUE(Deliver(&outbox).ok());
   EXPECT_EQ(sent.size(), 13U);
+  EXPECT_FALSE(maybe_sent[0]);
+  EXPECT_TRUE(maybe_sent[1]);
   ASSERT_EQ(waits.size(), 12U);
   EXPECT_LE(waits[0], RetryPause::kFirstNs);
   for (std::size_t i = 1; i < waits.size(); ++i) {

@@ -116,6 +116,22 @@ TEST_F(SinksTest, WhatIsRefusedAndWhatWaits) {
   EXPECT_EQ(sink->losses().total(), 1U);
 }
 
+TEST_F(SinksTest, PointsThatHadArrivedAfterAllAreNoError) {
+  const auto sink = Monitoring();
+  const char* const words =
+      R"({"error": {"message": "One or more TimeSeries could not be written: One or more points )"
+      R"(were written more frequently than the maximum sampling period"}})";
+  EXPECT_TRUE(sink->Put(At(0, 1)).ok());
+  http.Fail({Code::kUnavailable, "timed out"});
+  http.Answer(400, words);
+  EXPECT_TRUE(sink->Deliver(In(60)).ok());
+  EXPECT_EQ(sink->losses().total(), 0U);
+  EXPECT_TRUE(sink->Put(At(10, 1)).ok());
+  http.Answer(400, words);  // someone else writes the same series
+  EXPECT_EQ(sink->Deliver(In(60)).code(), Code::kInvalidArgument);
+  EXPECT_EQ(sink->losses().refused, 1U);
+}
+
 TEST_F(SinksTest, CredentialsThatAreRefusedKeepTheSample) {
   const auto sink = Monitoring();
   EXPECT_TRUE(sink->Put(At(0, 1)).ok());

@@ -110,17 +110,17 @@ Status StatusOf(const Response& response, std::string_view what) {
 std::optional<std::int64_t> RetryAfterNs(const Response& response, WallNs now) {
   const std::string_view text = response.Header("retry-after");
   if (text.empty()) return std::nullopt;
+  constexpr std::int64_t kYear = 366 * 86'400;
   std::int64_t seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error == std::errc() && end == text.data() + text.size()) {
-    constexpr std::int64_t kYear = 366 * 86'400;
-    return std::clamp<std::int64_t>(seconds, 0, kYear) * kNanosPerSecond;
+  if (error != std::errc() || end != text.data() + text.size()) {
+    tm date = {};
+    if (::strptime(std::string(text).c_str(), "%a, %d %b %Y %H:%M:%S GMT", &date) == nullptr) {
+      return std::nullopt;
+    }
+    seconds = ::timegm(&date) - now.ns / kNanosPerSecond;
   }
-  tm date = {};
-  if (::strptime(std::string(text).c_str(), "%a, %d %b %Y %H:%M:%S GMT", &date) == nullptr) {
-    return std::nullopt;
-  }
-  return std::max<std::int64_t>(0, ::timegm(&date) - now.ns / kNanosPerSecond) * kNanosPerSecond;
+  return std::clamp<std::int64_t>(seconds, 0, kYear) * kNanosPerSecond;
 }
 
 }  // namespace headway::net

@@ -68,6 +68,9 @@ TEST(AnswerTest, RetryAfter) {
   EXPECT_EQ(after("-7"), 0);
   EXPECT_EQ(after("Tue, 14 Nov 2023 22:13:30 GMT"), 10 * kNanosPerSecond);
   EXPECT_EQ(after("Tue, 14 Nov 2023 22:13:10 GMT"), 0);
+  EXPECT_EQ(after("Fri, 31 Dec 9999 23:59:59 GMT"), 366 * 86'400 * kNanosPerSecond);
+  EXPECT_EQ(after("9000000000000000000"), 366 * 86'400 * kNanosPerSecond);
+  EXPECT_EQ(after("99999999999999999999"), std::nullopt);
   EXPECT_EQ(after("soon"), std::nullopt);
   EXPECT_EQ(RetryAfterNs(Answer(429, ""), now), std::nullopt);
 }

@@ -49,6 +49,7 @@ Result<std::string> ReadCredentials(const std::string& path) {
 GoogleAuthOptions GoogleAuthFromEnvironment() {
   GoogleAuthOptions options;
   options.access_token = FromEnvironment("HEADWAY_GOOGLE_ACCESS_TOKEN");
+  options.project_id = FromEnvironment("GOOGLE_CLOUD_PROJECT");
   options.credentials_file = FromEnvironment("GOOGLE_APPLICATION_CREDENTIALS");
   if (options.credentials_file.empty()) {
     std::string folder = FromEnvironment("CLOUDSDK_CONFIG");
@@ -92,7 +93,8 @@ Result<std::string> GoogleAuth::Token(MonoNs deadline) {
 GoogleMachine GoogleAuth::LookUpMachine(MonoNs deadline) {
   GoogleMachine machine;
   if (const Result<GoogleMachine> found = metadata_.Machine(deadline); found.ok()) machine = *found;
-  if (!options_.credentials_file.empty() && ReadFile().ok() && !file_.project_id.empty()) {
+  if (!options_.project_id.empty()) machine.project_id = options_.project_id;
+  if (machine.project_id.empty() && !options_.credentials_file.empty() && ReadFile().ok()) {
     machine.project_id = file_.project_id;
   }
   return machine;

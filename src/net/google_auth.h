@@ -14,14 +14,16 @@ namespace headway::net {
 struct GoogleAuthOptions {
   std::string access_token = {};  ///< used as it is; it can't be refreshed
   std::string credentials_file =
-      {};  ///< JSON of a service account, or what `gcloud auth
-           ///< application-default login` leaves; empty: the metadata server
+      {};                       ///< JSON of a service account, or what `gcloud auth
+                                ///< application-default login` leaves; empty: the metadata server
+  std::string project_id = {};  ///< outweighs what a metadata server or the file names
   std::string scope = "https://www.googleapis.com/auth/cloud-platform";
   bool allow_plain_http = false;  ///< send tokens over http to other machines, too
 };
 
-/// What the environment says: HEADWAY_GOOGLE_ACCESS_TOKEN, GOOGLE_APPLICATION_CREDENTIALS, and the
-/// file in which gcloud keeps application default credentials, if there is one.
+/// What the environment says: HEADWAY_GOOGLE_ACCESS_TOKEN, GOOGLE_APPLICATION_CREDENTIALS, else the
+/// file in which gcloud keeps application default credentials, if there is one, and
+/// GOOGLE_CLOUD_PROJECT.
 GoogleAuthOptions GoogleAuthFromEnvironment();
 
 /// Proves to Google's services who is asking. The first of these that there is counts: an access
@@ -43,8 +45,9 @@ class GoogleAuth {
   /// A token for the header "Authorization: Bearer …". Unauthenticated, Unavailable as above.
   Result<std::string> Token(MonoNs deadline);
 
-  /// The project that the credentials file or the metadata server names, and where this machine
-  /// is. What isn't known is empty. Takes a second at most where there is no metadata server.
+  /// Where this machine is, and which project things belong to: the one of the options, of the
+  /// metadata server, or of the credentials file. What isn't known is empty. Takes a second at most
+  /// where there is no metadata server.
   GoogleMachine LookUpMachine(MonoNs deadline);
 
   /// For people, without secrets: "the service account a@p.iam.gserviceaccount.com".

@@ -177,6 +177,8 @@ class CurlClient final : public HttpClient {
     Set(CURLOPT_FOLLOWLOCATION, 0L);
     Set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
     Set(CURLOPT_USERAGENT, "headway/" HEADWAY_VERSION);
+    // Else a name service that doesn't answer holds up past the deadline. Older ones don't know it.
+    (void)curl_->easy_setopt(handle_, CURLOPT_QUICK_EXIT, 1L);
     Set(CURLOPT_ERRORBUFFER, error_);
     Set(CURLOPT_WRITEFUNCTION, &OnBody);
     Set(CURLOPT_WRITEDATA, static_cast<void*>(in));

@@ -63,6 +63,10 @@ class Refusal(Exception):
         self.headers = headers
 
 
+class Early(Refusal):
+    """A point that can be right, but for those before it."""
+
+
 class State:
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -75,7 +79,8 @@ class State:
         self.tokens: set[str] = set()
         self.assertions = 0
         self.points: list[dict[str, Any]] = []
-        self.last: dict[str, float] = {}
+        self.last: dict[str, float] = {}  # end of the last point of each series
+        self.early = 0  # points that came too close after another, or out of order
         self.entries: dict[str, dict[str, Any]] = {}
         self.objects: dict[str, dict[str, Any]] = {}
         self.generation = 100
@@ -87,6 +92,7 @@ class State:
             "requests": self.requests,
             "faults": self.faults,
             "points": self.points,
+            "early": self.early,
             "entries": sorted(self.entries.values(), key=lambda e: (e["timestamp"], e["id"])),
             "objects": self.objects,
             "tokens": sorted(self.tokens),
@@ -159,7 +165,8 @@ def create_time_series(body: str, project: str) -> dict[str, Any]:
         if key in keys:
             raise Refusal(400, f"{name} twice in a request")
         if end < STATE.last.get(key, 0) + SPACING_S:
-            raise Refusal(400, f"points of {name} too close to each other, or out of order")
+            STATE.early += 1
+            raise Early(400, f"points of {name} were written more frequently than every 5 s")
         keys.add(key)
         value = getattr(point.value, kind)
         STATE.points.append({"name": name, "labels": labels, "value": value, "end": end})
@@ -273,7 +280,7 @@ class Handler(BaseHTTPRequestHandler):
                 text, headers = self.serve(body)
                 self.answer(200, text, headers)
             except Refusal as refusal:
-                if refusal.status == 400:
+                if refusal.status == 400 and not isinstance(refusal, Early):
                     STATE.faults.append(str(refusal))
                 words = str(refusal)
                 if not words.startswith("<"):

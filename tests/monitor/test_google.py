@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import time
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import pytest
 from conftest import Cloud, Sender
 
 TOKEN = "ya29.fixed"
-MINUTES = 300  # of an outage that no test waits for
+MINUTES = 300  # seconds of an outage that no test waits for
 
 
 @pytest.fixture
@@ -123,8 +124,22 @@ def test_samples_that_come_too_often_are_coalesced(
     assert send("deliver", 20)["code"] == "OK"
     assert send("finish", 20)["code"] == "OK"
     seen = cloud.control()
-    assert seen["faults"] == []
+    assert (seen["faults"], seen["early"]) == ([], 0)
     assert goodput(seen) == [100, 129]
+
+
+def test_an_answer_that_gets_lost_is_no_error(
+    cloud: Cloud, variables: dict[str, str], sender: Start, tmp_path: Path
+) -> None:
+    send = monitoring(sender, variables, tmp_path)
+    cloud.control(plan=[{"lose": True}])
+    send("sample", -20, 1)
+    send("sample", -10, 2)
+    answer = send("deliver", 20)
+    assert (answer["code"], answer["refused"], answer["waiting"]) == ("OK", 0, 0)
+    seen = cloud.control()
+    assert goodput(seen) == [1, 2]
+    assert seen["early"] == 1  # it was sent again
 
 
 def test_a_service_account_signs_for_its_tokens(
@@ -312,6 +327,22 @@ def test_certificates_are_checked(
         send.kill()
         cloud.control(last={})
     assert goodput(cloud.control()) == [1, 2, 2]
+
+
+def test_a_name_service_that_does_not_answer_costs_no_more_than_the_deadline(
+    variables: dict[str, str], sender: Start, tmp_path: Path
+) -> None:
+    silent = Path(os.environ["HEADWAY_BIN"]).parent / "tests/libsilent_names.so"
+    variables = variables | {
+        "HEADWAY_MONITORING_ENDPOINT": "https://no.such.host",
+        "LD_PRELOAD": str(silent),
+    }
+    send = monitoring(sender, variables, tmp_path)
+    send("sample", -10, 1)
+    answer = send("deliver", 0.5)
+    assert (answer["code"], answer["waiting"]) == ("UNAVAILABLE", 1)
+    assert "no.such.host" in answer["message"]
+    assert answer["ms"] < MINUTES * 1000 / 10
 
 
 def test_without_libcurl_it_says_what_to_install(
