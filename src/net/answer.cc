@@ -12,6 +12,8 @@ namespace headway::net {
 namespace {
 
 constexpr std::size_t kWordsBytes = 300;
+constexpr std::size_t kSecretBytes = 8;
+constexpr std::string_view kMasked = "[masked]";
 
 // Whether `word`, characters of tokens only, looks like a secret.
 bool IsSecret(std::string_view word) {
@@ -61,7 +63,7 @@ std::string MaskTokens(std::string_view text) {
     }
     const std::string_view word = text.substr(0, length);
     if (IsSecret(word) || (credential && word.size() > 8)) {
-      out += "[masked]";
+      out += kMasked;
     } else {
       out += word;
     }
@@ -70,6 +72,15 @@ std::string MaskTokens(std::string_view text) {
     text.remove_prefix(length);
   }
   return out;
+}
+
+void MaskSecret(std::string_view secret, Response* response) {
+  if (secret.size() < kSecretBytes) return;
+  std::string& body = response->body;
+  for (std::size_t at = body.find(secret); at != std::string::npos;
+       at = body.find(secret, at + kMasked.size())) {
+    body.replace(at, secret.size(), kMasked);
+  }
 }
 
 std::string WordsOf(const Response& response) {

@@ -17,6 +17,10 @@ namespace headway::net {
 /// becomes "[masked]". For text of servers, which may repeat what was sent to them.
 std::string MaskTokens(std::string_view text);
 
+/// Replaces `secret` by "[masked]" wherever it is in the body of an answer. Fewer than eight bytes
+/// are no secret.
+void MaskSecret(std::string_view secret, Response* response);
+
 /// The server's own words on an error, for people: the message of Google's JSON or of the XML of S3
 /// and Cloud Storage, else the beginning of the body; on one line, valid UTF-8, at most 300 bytes,
 /// masked.

@@ -59,6 +59,13 @@ TEST(AnswerTest, TokensAreMasked) {
   EXPECT_EQ(MaskTokens("\"access_token\": \"abcdefghijk\""), "\"access_token\": \"[masked]\"");
 }
 
+TEST(AnswerTest, KnownSecretsAreMaskedWhateverTheyLookLike) {
+  Response response = Answer(400, "you sent hunter22, hunter22");
+  MaskSecret("you", &response);
+  MaskSecret("hunter22", &response);
+  EXPECT_EQ(response.body, "you sent [masked], [masked]");
+}
+
 TEST(AnswerTest, RetryAfter) {
   const WallNs now{1'700'000'000 * kNanosPerSecond};
   const auto after = [&](const char* text) {

@@ -74,6 +74,7 @@ Result<Response> GoogleAuth::Send(Request request, MonoNs deadline) {
     HEADWAY_RETURN_IF_ERROR(token.status());
     request.headers.back().second = "Bearer " + *token;
     Result<Response> response = http_->Send(request, deadline);
+    if (response.ok() && response->status >= 400) MaskSecret(*token, &*response);
     const bool refused = response.ok() && response->status == 401;
     if (refused) grant_ = {};
     if (!refused || again || !options_.access_token.empty()) return response;
@@ -171,8 +172,10 @@ Result<GoogleAuth::Grant> GoogleAuth::FetchWithFile(MonoNs deadline) {
   request.url = file_.token_uri;
   request.headers.emplace_back("Content-Type", "application/x-www-form-urlencoded");
   request.body = form;
-  const Result<Response> response = http_->Send(request, deadline);
+  Result<Response> response = http_->Send(request, deadline);
   HEADWAY_RETURN_IF_ERROR(response.status());
+  MaskSecret(file_.client_secret, &*response);
+  MaskSecret(file_.refresh_token, &*response);
   return GrantOf(*response, "an access token for " + Description());
 }
 

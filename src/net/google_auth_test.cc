@@ -111,9 +111,11 @@ TEST_F(GoogleAuthTest, ARefusedTokenIsFetchedAnewOnce) {
 }
 
 TEST_F(GoogleAuthTest, AFixedTokenIsNotFetchedAnew) {
-  GoogleAuth auth(&http, &clock, {.access_token = "fixed"});
-  http.Answer(401);
-  EXPECT_EQ(auth.Send({.url = "https://h/x"}, Soon())->status, 401);
+  GoogleAuth auth(&http, &clock, {.access_token = "fixed-token"});
+  http.Answer(401, "what is fixed-token?");
+  const Result<Response> response = auth.Send({.url = "https://h/x"}, Soon());
+  EXPECT_EQ(response->status, 401);
+  EXPECT_EQ(response->body, "what is [masked]?");
   EXPECT_EQ(http.sent.size(), 1U);
 }
 
@@ -145,12 +147,17 @@ TEST_F(GoogleAuthTest, RefusalsOfTheTokenServer) {
 TEST_F(GoogleAuthTest, ALoginOfAUserIsRefreshed) {
   GoogleAuth auth(&http, &clock,
                   {.credentials_file = Write(R"({"type": "authorized_user", "client_id": "id&",
-                     "client_secret": "s", "refresh_token": "r", "quota_project_id": "q"})")});
+                     "client_secret": "client-secret&", "refresh_token": "r", "quota_project_id": "q"})")});
   http.Answer(200, R"({"access_token": "t", "expires_in": 3599})");
   EXPECT_EQ(*auth.Token(Soon()), "t");
-  EXPECT_EQ(http.sent[0].body,
-            "grant_type=refresh_token&client_id=id%26&client_secret=s&refresh_token=r");
+  EXPECT_EQ(
+      http.sent[0].body,
+      "grant_type=refresh_token&client_id=id%26&client_secret=client-secret%26&refresh_token=r");
   EXPECT_EQ(http.sent[0].url, "https://oauth2.googleapis.com/token");
+  clock.Advance(3600 * kSecond);
+  http.Answer(400, R"({"error": "invalid_grant: client-secret&"})");
+  EXPECT_NE(auth.Token(Soon()).status().message().find("400: invalid_grant: [masked]"),
+            std::string::npos);
 }
 
 TEST_F(GoogleAuthTest, UnusableCredentials) {

@@ -86,9 +86,15 @@ TEST(LogEntriesTest, OurReaderReadsThem) {
   EXPECT_EQ(back.jobs[0].entries, log.entries().size());
 }
 
+// Three steps a second, all of the same number and time.
+void AddThird(int i, compat::EntryLog* log) {
+  const int second = i / 3;
+  log->AddStep(second, 1'700'000'000.0 + second);
+}
+
 TEST(LogEntriesTest, IdsAreTheSameEachTimeAndKeepTheOrder) {
   compat::EntryLog log;
-  for (int i = 0; i < 1200; ++i) log.AddStep(i / 3, 1'700'000'000 + i / 3);
+  for (int i = 0; i < 1200; ++i) AddThird(i, &log);
   EntryWriter writer(kLog);
   std::size_t from = 0;
   std::vector<std::string> ids;
@@ -108,7 +114,7 @@ TEST(LogEntriesTest, IdsAreTheSameEachTimeAndKeepTheOrder) {
   compat::EntryLog half;
   EntryWriter other(kLog);
   from = 0;
-  for (int i = 0; i < 100; ++i) half.AddStep(i / 3, 1'700'000'000 + i / 3);
+  for (int i = 0; i < 100; ++i) AddThird(i, &half);
   std::vector<std::string> again = InsertIds(other.Write(half, &from));
   half.AddStep(33, 1'700'000'033);
   again.push_back(InsertIds(other.Write(half, &from))[0]);
