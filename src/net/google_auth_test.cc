@@ -20,20 +20,26 @@ namespace {
 
 constexpr std::int64_t kSecond = kNanosPerSecond;
 
-// An RSA key of 2048 bits for these tests and nothing else.
-std::string TestKey() {
+// An RSA key of 2048 bits, in PEM, for these tests and nothing else.
+std::string MakeKey() {
   const Result<Library> crypto = Library::Load({"libcrypto.so.3", "libcrypto.so.1.1"}, "");
   decltype(&EVP_PKEY_CTX_new_id) context_new = nullptr;
+  decltype(&EVP_PKEY_CTX_free) context_free = nullptr;
   decltype(&EVP_PKEY_keygen_init) keygen_init = nullptr;
   decltype(&EVP_PKEY_keygen) keygen = nullptr;
+  decltype(&EVP_PKEY_free) key_free = nullptr;
   decltype(&BIO_new) bio_new = nullptr;
+  decltype(&BIO_free) bio_free = nullptr;
   decltype(&BIO_s_mem) memory = nullptr;
   decltype(&PEM_write_bio_PKCS8PrivateKey) write = nullptr;
   decltype(&BIO_read) read = nullptr;
   EXPECT_TRUE(crypto->Find("EVP_PKEY_CTX_new_id", &context_new).ok());
+  EXPECT_TRUE(crypto->Find("EVP_PKEY_CTX_free", &context_free).ok());
   EXPECT_TRUE(crypto->Find("EVP_PKEY_keygen_init", &keygen_init).ok());
   EXPECT_TRUE(crypto->Find("EVP_PKEY_keygen", &keygen).ok());
+  EXPECT_TRUE(crypto->Find("EVP_PKEY_free", &key_free).ok());
   EXPECT_TRUE(crypto->Find("BIO_new", &bio_new).ok());
+  EXPECT_TRUE(crypto->Find("BIO_free", &bio_free).ok());
   EXPECT_TRUE(crypto->Find("BIO_s_mem", &memory).ok());
   EXPECT_TRUE(crypto->Find("PEM_write_bio_PKCS8PrivateKey", &write).ok());
   EXPECT_TRUE(crypto->Find("BIO_read", &read).ok());
@@ -41,17 +47,25 @@ std::string TestKey() {
   EVP_PKEY* key = nullptr;
   EXPECT_EQ(keygen_init(context), 1);
   EXPECT_EQ(keygen(context, &key), 1);
+  context_free(context);
   BIO* const bio = bio_new(memory());
   EXPECT_EQ(write(bio, key, nullptr, nullptr, 0, nullptr, nullptr), 1);
+  key_free(key);
   std::string pem(8192, '\0');
   pem.resize(static_cast<std::size_t>(read(bio, pem.data(), static_cast<int>(pem.size()))));
-  return pem;  // the rest ends with the process
+  bio_free(bio);
+  return pem;
+}
+
+const std::string& TestKey() {
+  static const std::string key = MakeKey();
+  return key;
 }
 
 class GoogleAuthTest : public testing::Test {
  protected:
   std::string Write(const std::string& json) {
-    const std::string path =
+    std::string path =
         testing::TempDir() + "headway-credentials-" + std::to_string(::getpid()) + ".json";
     std::ofstream(path) << json;
     return path;

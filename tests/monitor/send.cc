@@ -132,8 +132,11 @@ class Sender {
   Status PutEntries(std::istream& line) {
     std::int64_t number = 0, first = 0;
     line >> number >> first;
-    const double now = static_cast<double>(clock_.Wall().ns / kNanosPerSecond) - 100'000;
-    if (log_.entries().empty()) log_.Add(compat::EntryKind::kJobStart, begin_ = now);
+    const std::int64_t now_s = clock_.Wall().ns / kNanosPerSecond;
+    if (log_.entries().empty()) {
+      begin_ = static_cast<double>(now_s - 100'000);
+      log_.Add(compat::EntryKind::kJobStart, begin_);
+    }
     for (std::int64_t step = first; step < first + number; ++step) {
       log_.AddStep(step, begin_ + static_cast<double>(step));
     }
