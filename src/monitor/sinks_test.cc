@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "monitor/cloud_logging_reader.h"
 #include "monitor/cloud_logging_sink.h"
 #include "monitor/cloud_monitoring_sink.h"
 #include "monitor/object_uploader.h"
@@ -180,6 +181,35 @@ TEST_F(SinksTest, LogEntries) {
   EXPECT_NE(http.sent[2].body.find("\"step_count\":1199"), std::string::npos);
   EXPECT_TRUE((*sink)->PutEntries(log).ok());
   EXPECT_EQ((*sink)->outbox()->size(), 0U);
+}
+
+TEST_F(SinksTest, EntriesAreReadPageByPage) {
+  const gcp::JobLog log{"p1", "goodput_job", "job"};
+  const gcp::EntryRange range{.after = {}, .start = {}, .end = clock.Wall()};
+  std::vector<std::string> pages;
+  const auto read = [&] {
+    return ReadLogEntries(
+        &google, &clock, log, range,
+        [&](std::string_view page) {
+          pages.emplace_back(page);
+          return OkStatus();
+        },
+        In(60));
+  };
+  http.Answer(200, R"({"entries": [{"insertId": "1", "jsonPayload": {"a": 1.5}}, {}],
+                       "nextPageToken": "t1"})");
+  http.Answer(200, R"({"nextPageToken": "t2"})");
+  http.Answer(200, R"({"entries": [{"insertId": "2"}]})");
+  EXPECT_TRUE(read().ok());
+  EXPECT_EQ(pages, (std::vector<std::string>{R"([{"insertId":"1","jsonPayload":{"a":1.5}},{}])",
+                                             "[]", R"([{"insertId":"2"}])"}));
+  EXPECT_EQ(http.sent[0].url, "https://logging.googleapis.com/v2/entries:list");
+  EXPECT_EQ(http.sent[0].body.find("pageToken"), std::string::npos);
+  EXPECT_NE(http.sent[2].body.find(R"("pageToken":"t2")"), std::string::npos);
+  http.Answer(403, R"({"error": {"message": "logging.logEntries.list denied"}})");
+  EXPECT_EQ(read().code(), Code::kPermissionDenied);
+  http.Answer(200, "no JSON");
+  EXPECT_EQ(read().code(), Code::kUnavailable);
 }
 
 TEST_F(SinksTest, AFileThatGrowsIsPutWhenItHasChanged) {

@@ -44,6 +44,17 @@ Result<JsonFields> ReadJsonFields(std::string_view text) {
   return fields;
 }
 
+Result<std::string> ReadJsonArray(std::string_view text, std::string_view key) {
+  simdjson::dom::parser parser;
+  simdjson::dom::object object;
+  if (parser.parse(simdjson::padded_string(text)).get_object().get(object) != simdjson::SUCCESS) {
+    return Status(Code::kInvalidArgument, "no JSON object");
+  }
+  simdjson::dom::array array;
+  if (object.at_key(key).get_array().get(array) != simdjson::SUCCESS) return std::string("[]");
+  return simdjson::minify(array);
+}
+
 std::string_view FieldOf(const JsonFields& fields, std::string_view path) {
   const auto found = fields.find(path);
   return found == fields.end() ? std::string_view() : std::string_view(found->second);

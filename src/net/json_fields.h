@@ -15,6 +15,10 @@ using JsonFields = std::map<std::string, std::string, std::less<>>;
 /// deep; what else there is is left out. InvalidArgument: `text` is no JSON object.
 Result<JsonFields> ReadJsonFields(std::string_view text);
 
+/// The JSON text of the array `key` of a JSON object; "[]" if it has none. InvalidArgument: `text`
+/// is no JSON object.
+Result<std::string> ReadJsonArray(std::string_view text, std::string_view key);
+
 /// The field of this path, or nothing.
 std::string_view FieldOf(const JsonFields& fields, std::string_view path);
 

@@ -14,6 +14,7 @@ import email.policy
 import functools
 import hashlib
 import json
+import re
 import ssl
 import tempfile
 import threading
@@ -30,7 +31,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.x509.oid import NameOID
-from google.cloud.logging_v2.types import WriteLogEntriesRequest
+from google.cloud.logging_v2.types import ListLogEntriesRequest, WriteLogEntriesRequest
 from google.cloud.monitoring_v3 import CreateTimeSeriesRequest
 from google.protobuf import json_format
 
@@ -197,6 +198,40 @@ def write_entries(body: str) -> dict[str, Any]:
     return {}
 
 
+def list_entries(body: str) -> dict[str, Any]:
+    """Knows the one filter that is sent: the oldest first, a hundred a page."""
+    request = ListLogEntriesRequest.pb(ListLogEntriesRequest())
+    json_format.Parse(body, request)
+    found = re.fullmatch(
+        r'logName="(projects/p1/logs/[^"]+)" AND severity=INFO'
+        r' AND jsonPayload.job_name="((?:[^"\\]|\\.)*)"'
+        r' AND timestamp<="([^"]+)" AND timestamp>"([^"]+)"',
+        request.filter,
+    )
+    if not found or request.order_by != "timestamp asc" or not 0 < request.page_size <= 1000:
+        raise Refusal(400, f"list {request}")
+    if list(request.resource_names) != ["projects/p1"]:
+        raise Refusal(400, "resource names")
+    log, job, end, start = found.groups()
+    job = re.sub(r"\\(.)", r"\1", job)
+    chosen = [
+        {
+            "logName": log,
+            "insertId": entry["id"],
+            "timestamp": entry["timestamp"],
+            "severity": "INFO",
+            "jsonPayload": entry["payload"],
+        }
+        for entry in STATE.seen()["entries"]
+        if entry["log"] == log
+        and entry["payload"]["job_name"] == job
+        and start < entry["timestamp"] <= end
+    ]
+    at = int(request.page_token or 0)
+    more = {"nextPageToken": str(at + 100)} if at + 100 < len(chosen) else {}
+    return {"entries": chosen[at : at + 100], **more}
+
+
 def upload(query: dict[str, list[str]], bucket: str, headers: Any, body: bytes) -> dict[str, Any]:
     message = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(
         b"Content-Type: " + headers["Content-Type"].encode() + b"\r\n\r\n" + body
@@ -325,6 +360,8 @@ class Handler(BaseHTTPRequestHandler):
             return json.dumps(create_time_series(body.decode(), "projects/p1")).encode(), {}
         if url.path == "/v2/entries:write":
             return json.dumps(write_entries(body.decode())).encode(), {}
+        if url.path == "/v2/entries:list":
+            return json.dumps(list_entries(body.decode())).encode(), {}
         if url.path.startswith("/upload/storage/v1/b/"):
             return json.dumps(upload(query, parts[5], self.headers, body)).encode(), {}
         if url.path.startswith("/storage/v1/b/"):

@@ -9,6 +9,8 @@
 
 #include "base/clock.h"
 #include "base/json_writer.h"
+#include "formats/cloud_logging/reader.h"
+#include "monitor/cloud_logging_reader.h"
 #include "monitor/cloud_logging_sink.h"
 #include "monitor/cloud_monitoring_sink.h"
 #include "monitor/object_uploader.h"
@@ -40,6 +42,8 @@ class Sender {
       status = PutEntries(line);
     } else if (command == "deliver" || command == "finish") {
       status = Deliver(line, command == "finish");
+    } else if (command == "read") {
+      status = ReadEntries(line);
     } else if (command != "machine") {
       return false;
     }
@@ -51,6 +55,7 @@ class Sender {
       json.Field("project", machine.project_id).Field("zone", machine.zone);
       json.Field("machine_type", machine.machine_type).Field("cluster", machine.cluster_name);
     }
+    if (command == "read") json.Field("jobs", jobs_).Field("events", events_);
     json.Field("code", CodeName(status.code())).Field("message", status.message());
     if (outbox_ != nullptr) {
       const OutboxLosses& losses = outbox_->losses();
@@ -143,6 +148,23 @@ class Sender {
     return logging_->PutEntries(log_);
   }
 
+  // PROJECT LOG JOB SECONDS
+  Status ReadEntries(std::istream& line) {
+    gcp::JobLog log;
+    double seconds = 0;
+    line >> log.project_id >> log.log_name >> log.job_name >> seconds;
+    return ReadLogEntries(
+        &auth_, &clock_, log, {.after = {}, .start = {}, .end = clock_.Wall()},
+        [this](std::string_view page) {
+          for (const auto& job : cloud_logging::Translate(page).jobs) {
+            jobs_ += jobs_.find(job.name) == std::string::npos ? job.name : "";
+            events_ += job.entries;
+          }
+          return OkStatus();
+        },
+        In(seconds));
+  }
+
   Status Deliver(std::istream& line, bool last) {
     double seconds = 0;
     line >> seconds;
@@ -160,6 +182,8 @@ class Sender {
   Outbox* outbox_ = nullptr;
   compat::EntryLog log_;
   double begin_ = 0;
+  std::string jobs_;  // that were read
+  std::uint64_t events_ = 0;
 };
 
 }  // namespace

@@ -393,6 +393,22 @@ def test_entries_sent_twice_are_kept_once(
     assert len(seen["entries"]) == 101
 
 
+def test_entries_are_read_back_with_the_filter_of_the_original(
+    cloud: Cloud, variables: dict[str, str], sender: Start, tmp_path: Path
+) -> None:
+    job = 'a"b\\c'
+    for folder, name in (("one", job), ("two", "other")):
+        send = sender(**variables)
+        send("logging", tmp_path / folder, "p1", "goodput_x", name)
+        send("entries", 250, 0)
+        assert send("deliver", 20)["code"] == "OK"
+    cloud.control(plan=[{"status": 429, "headers": {"Retry-After": "0"}}])
+    answer = send("read", "p1", "goodput_x", job, 20)
+    assert (answer["code"], answer["message"]) == ("OK", "")
+    assert (answer["jobs"], answer["events"]) == (job, 251)
+    assert cloud.control()["faults"] == []
+
+
 @pytest.mark.parametrize("scheme", ["gs", "s3"])
 def test_objects_follow_their_file(
     cloud: Cloud, variables: dict[str, str], sender: Start, tmp_path: Path, scheme: str
