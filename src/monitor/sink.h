@@ -23,6 +23,9 @@ class Sink {
   /// has not arrived; it is kept where another try can help, as far as there is room. Sending
   /// something twice does no harm.
   virtual Status Deliver(MonoNs /*deadline*/) { return OkStatus(); }
+
+  /// The last call: sends what else would have waited for a better time, too.
+  virtual Status Finish(MonoNs deadline) { return Deliver(deadline); }
 };
 
 }  // namespace headway::monitor

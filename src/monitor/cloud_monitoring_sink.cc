@@ -1,0 +1,138 @@
+#include "monitor/cloud_monitoring_sink.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/percent.h"
+#include "formats/gcp/accelerator.h"
+#include "monitor/google_delivery.h"
+
+namespace headway::monitor {
+namespace {
+
+constexpr std::int64_t kSpacingNs = 5 * kNanosPerSecond;  // between points of a series
+
+gcp::Values ValuesOf(const Sample& sample) {
+  gcp::Values values;
+  if (sample.figures) values.figures = &*sample.figures;
+  values.efficiency = sample.efficiency;
+  values.ideal_step_s = sample.ideal_step_s;
+  values.deviation_s = sample.deviation_s;
+  for (const WindowSample& window : sample.windows) {
+    values.windows.push_back(
+        {window.seconds, window.figures ? &*window.figures : nullptr, window.efficiency});
+  }
+  return values;
+}
+
+// Whether the service refuses points because it has them, or later ones.
+bool IsThereAlready(const Delivery& delivery) {
+  const std::string& words = delivery.status.message();
+  return delivery.fate == Delivery::Fate::kRefused &&
+         delivery.status.code() == Code::kInvalidArgument &&
+         (words.find("must be written in order") != std::string::npos ||
+          words.find("written more frequently") != std::string::npos);
+}
+
+}  // namespace
+
+void Complete(const net::GoogleMachine& machine, CloudMonitoringOptions* options) {
+  if (options->project_id.empty()) options->project_id = machine.project_id;
+  gcp::Workload& workload = options->workload;
+  if (workload.location.empty()) workload.location = machine.zone;
+  if (workload.accelerator_type.empty() || workload.accelerator_type == "UNKNOWN") {
+    workload.accelerator_type = gcp::AcceleratorOf(machine.machine_type);
+  }
+}
+
+CloudMonitoringSink::CloudMonitoringSink(const CloudMonitoringOptions& options, std::string url,
+                                         Outbox outbox, net::GoogleAuth* auth, const Clock* clock)
+    : options_(options),
+      url_(std::move(url)),
+      outbox_(std::move(outbox)),
+      auth_(auth),
+      clock_(clock) {}
+
+Result<std::unique_ptr<CloudMonitoringSink>> CloudMonitoringSink::Open(
+    const CloudMonitoringOptions& options, net::GoogleAuth* auth, const Clock* clock) {
+  if (options.project_id.empty() || options.workload.location.empty()) {
+    return Status(Code::kInvalidArgument,
+                  "Cloud Monitoring needs a project and a location; away from Google Cloud they "
+                  "must be named");
+  }
+  const Result<std::string> base =
+      GoogleEndpoint("HEADWAY_MONITORING_ENDPOINT", "https://monitoring.googleapis.com");
+  HEADWAY_RETURN_IF_ERROR(base.status());
+  Result<Outbox> outbox = Outbox::Open(options.outbox_directory, clock, options.limits);
+  HEADWAY_RETURN_IF_ERROR(outbox.status());
+  return std::unique_ptr<CloudMonitoringSink>(new CloudMonitoringSink(
+      options, *base + "/v3/projects/" + PercentEncode(options.project_id) + "/timeSeries",
+      *std::move(outbox), auth, clock));
+}
+
+std::string CloudMonitoringSink::Destination() const {
+  return "Cloud Monitoring of project " + options_.project_id + ", workload " +
+         options_.workload.workload_id + " in " + options_.workload.location;
+}
+
+Status CloudMonitoringSink::Put(const Sample& sample) {
+  const WallNs time{sample.time_ns};
+  std::vector<gcp::Point> points;
+  for (gcp::Series& series : gcp::SeriesOf(options_.workload, ValuesOf(sample))) {
+    const std::string key = series.Key();
+    const auto last = last_.find(key);
+    if (last != last_.end() && time - last->second < kSpacingNs) {
+      held_.insert_or_assign(key, gcp::Point{std::move(series), time});
+      continue;
+    }
+    held_.erase(key);
+    last_[key] = time;
+    points.push_back({std::move(series), time});
+  }
+  return Keep(points);
+}
+
+Status CloudMonitoringSink::Release(WallNs now) {
+  std::vector<gcp::Point> points;
+  for (auto held = held_.begin(); held != held_.end();) {
+    WallNs& last = last_[held->first];
+    if (now - last < kSpacingNs) {
+      ++held;
+      continue;
+    }
+    last = std::max(held->second.time, last + kSpacingNs);
+    points.push_back({std::move(held->second.series), last});
+    held = held_.erase(held);
+  }
+  return Keep(points);
+}
+
+Status CloudMonitoringSink::Keep(const std::vector<gcp::Point>& points) {
+  Status first;
+  for (const std::string& body : gcp::CreateBodies(options_.workload, points)) {
+    Status status = outbox_.Add(body);
+    if (first.ok()) first = std::move(status);
+  }
+  return first;
+}
+
+Status CloudMonitoringSink::Deliver(MonoNs deadline) {
+  const Status kept = Release(clock_->Wall());
+  const Status sent = outbox_.Deliver(
+      [this](const OutboxBody& body, MonoNs until) {
+        Delivery delivery =
+            PostToGoogle(auth_, clock_, url_, "cannot write to Cloud Monitoring", body.text, until);
+        return body.maybe_sent && IsThereAlready(delivery) ? Delivery{} : delivery;
+      },
+      deadline);
+  return kept.ok() ? sent : kept;
+}
+
+Status CloudMonitoringSink::Finish(MonoNs deadline) {
+  const Status kept = Release(clock_->Wall() + kSpacingNs);
+  outbox_.Hurry();
+  const Status sent = Deliver(deadline);
+  return kept.ok() ? sent : kept;
+}
+
+}  // namespace headway::monitor

@@ -1,0 +1,250 @@
+#include "net/http.h"
+
+#include <curl/curl.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <optional>
+
+#include "net/library.h"
+#include "net/url.h"
+
+namespace headway::net {
+namespace {
+
+/// The functions of libcurl that are used, with the types of its own header.
+struct Curl {
+  decltype(&curl_global_init) global_init = nullptr;
+  decltype(&curl_easy_init) easy_init = nullptr;
+  decltype(&curl_easy_reset) easy_reset = nullptr;
+  decltype(&curl_easy_setopt) easy_setopt = nullptr;
+  decltype(&curl_easy_perform) easy_perform = nullptr;
+  decltype(&curl_easy_getinfo) easy_getinfo = nullptr;
+  decltype(&curl_easy_cleanup) easy_cleanup = nullptr;
+  decltype(&curl_easy_strerror) easy_strerror = nullptr;
+  decltype(&curl_slist_append) slist_append = nullptr;
+  decltype(&curl_slist_free_all) slist_free_all = nullptr;
+};
+
+Status LoadCurl(Curl* curl) {
+  const Result<Library> library =
+      Library::Load({"libcurl.so.4", "libcurl-gnutls.so.4"},
+                    "install libcurl (the package libcurl4, or libcurl), which sends to networks");
+  HEADWAY_RETURN_IF_ERROR(library.status());
+  HEADWAY_RETURN_IF_ERROR(library->Find("curl_global_init", &curl->global_init));
+  HEADWAY_RETURN_IF_ERROR(library->Find("curl_easy_init", &curl->easy_init));
+  HEADWAY_RETURN_IF_ERROR(library->Find("curl_easy_reset", &curl->easy_reset));
+  HEADWAY_RETURN_IF_ERROR(library->Find("curl_easy_setopt", &curl->easy_setopt));
+  HEADWAY_RETURN_IF_ERROR(library->Find("curl_easy_perform", &curl->easy_perform));
+  HEADWAY_RETURN_IF_ERROR(library->Find("curl_easy_getinfo", &curl->easy_getinfo));
+  HEADWAY_RETURN_IF_ERROR(library->Find("curl_easy_cleanup", &curl->easy_cleanup));
+  HEADWAY_RETURN_IF_ERROR(library->Find("curl_easy_strerror", &curl->easy_strerror));
+  HEADWAY_RETURN_IF_ERROR(library->Find("curl_slist_append", &curl->slist_append));
+  HEADWAY_RETURN_IF_ERROR(library->Find("curl_slist_free_all", &curl->slist_free_all));
+  if (curl->global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+    return {Code::kUnavailable, "libcurl cannot be initialised on this machine"};
+  }
+  return OkStatus();
+}
+
+const Result<Curl>& TheCurl() {
+  static const Result<Curl> curl = [] {
+    Curl table;
+    const Status status = LoadCurl(&table);
+    return status.ok() ? Result<Curl>(table) : Result<Curl>(status);
+  }();
+  return curl;
+}
+
+std::string_view Trim(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
+}
+
+/// What comes in, and how much of it is taken.
+struct Incoming {
+  Response response;
+  std::size_t header_bytes = 0;
+  std::size_t limit = 0;
+  bool too_large = false;
+};
+
+std::size_t OnBody(char* data, std::size_t size, std::size_t count, void* context) {
+  auto* const in = static_cast<Incoming*>(context);
+  const std::size_t bytes = size * count;
+  if (bytes > in->limit - std::min(in->limit, in->response.body.size())) {
+    in->too_large = true;
+    return 0;
+  }
+  in->response.body.append(data, bytes);
+  return bytes;
+}
+
+std::size_t OnHeader(char* data, std::size_t size, std::size_t count, void* context) {
+  auto* const in = static_cast<Incoming*>(context);
+  const std::size_t bytes = size * count;
+  const std::string_view line(data, bytes);
+  in->header_bytes += bytes;
+  if (in->header_bytes > in->limit) {
+    in->too_large = true;
+    return 0;
+  }
+  if (line.starts_with("HTTP/")) in->response.headers.clear();  // those of "100 Continue" before it
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos) return bytes;
+  std::string name(line.substr(0, colon));
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  in->response.headers.emplace_back(std::move(name), Trim(line.substr(colon + 1)));
+  return bytes;
+}
+
+const char* CertificateFile() {
+  for (const char* const name : {"CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
+    const char* const value = std::getenv(name);
+    if (value != nullptr && *value != '\0') return value;
+  }
+  return nullptr;
+}
+
+Code CodeOf(CURLcode code) {
+  switch (code) {
+    case CURLE_URL_MALFORMAT:
+    case CURLE_UNSUPPORTED_PROTOCOL: return Code::kInvalidArgument;
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_ISSUER_ERROR: return Code::kFailedPrecondition;
+    default: return Code::kUnavailable;
+  }
+}
+
+class CurlClient final : public HttpClient {
+ public:
+  CurlClient(const Clock* clock, const HttpOptions& options) : clock_(clock), options_(options) {}
+  CurlClient(const CurlClient&) = delete;
+  CurlClient& operator=(const CurlClient&) = delete;
+  ~CurlClient() override {
+    if (handle_ != nullptr) curl_->easy_cleanup(handle_);
+  }
+
+  Result<Response> Send(const Request& request, MonoNs deadline) override {
+    const std::string host(AuthorityOf(request.url));
+    const std::string_view scheme = SchemeOf(request.url);
+    if ((scheme != "http" && scheme != "https") || host.empty()) {
+      return Status(Code::kInvalidArgument, "no URL of http or https to send a request to");
+    }
+    HEADWAY_RETURN_IF_ERROR(Prepare());
+    const std::int64_t left_ms = (deadline - clock_->Mono()) / 1'000'000;
+    if (left_ms <= 0) {
+      return Status(Code::kUnavailable, "no time is left to send anything to " + host);
+    }
+    Incoming in;
+    in.limit = options_.response_bytes_limit;
+    curl_slist* headers = nullptr;
+    Status status = SetUp(request, static_cast<long>(left_ms), &in, &headers);
+    if (status.ok()) status = Perform(host, in);
+    curl_->slist_free_all(headers);
+    HEADWAY_RETURN_IF_ERROR(std::move(status));
+    return std::move(in.response);
+  }
+
+ private:
+  Status Prepare() {
+    if (handle_ != nullptr) {
+      curl_->easy_reset(handle_);  // connections stay
+      return OkStatus();
+    }
+    HEADWAY_RETURN_IF_ERROR(TheCurl().status());
+    curl_ = &*TheCurl();
+    handle_ = curl_->easy_init();
+    if (handle_ == nullptr) return {Code::kUnavailable, "libcurl has no memory for a request"};
+    return OkStatus();
+  }
+
+  template <typename Value>
+  void Set(CURLoption option, Value value) {
+    set_ &= curl_->easy_setopt(handle_, option, value) == CURLE_OK;
+  }
+
+  Status SetUp(const Request& request, long left_ms, Incoming* in, curl_slist** headers) {
+    set_ = true;
+    Set(CURLOPT_URL, request.url.c_str());
+    Set(CURLOPT_PATH_AS_IS, 1L);  // ".." in the name of an object is a part of it
+    Set(CURLOPT_NOSIGNAL, 1L);
+    Set(CURLOPT_TIMEOUT_MS, left_ms);
+    Set(CURLOPT_CONNECTTIMEOUT_MS, left_ms);
+    Set(CURLOPT_FOLLOWLOCATION, 0L);
+    Set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
+    Set(CURLOPT_USERAGENT, "headway/" HEADWAY_VERSION);
+    // Else a name service that doesn't answer holds up past the deadline. Older ones don't know it.
+    (void)curl_->easy_setopt(handle_, CURLOPT_QUICK_EXIT, 1L);
+    Set(CURLOPT_ERRORBUFFER, error_);
+    Set(CURLOPT_WRITEFUNCTION, &OnBody);
+    Set(CURLOPT_WRITEDATA, static_cast<void*>(in));
+    Set(CURLOPT_HEADERFUNCTION, &OnHeader);
+    Set(CURLOPT_HEADERDATA, static_cast<void*>(in));
+    if (request.direct) Set(CURLOPT_NOPROXY, "*");
+    if (const char* const file = CertificateFile()) Set(CURLOPT_CAINFO, file);
+    if (request.method == "HEAD") {
+      Set(CURLOPT_NOBODY, 1L);
+    } else if (request.method != "GET") {
+      Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+      Set(CURLOPT_POSTFIELDS, request.body.empty() ? "" : request.body.data());
+      Set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
+    }
+    // Without "Expect" curl would wait a second for a server that doesn't know it.
+    const auto add = [&](const std::string& line) {
+      curl_slist* const longer = curl_->slist_append(*headers, line.c_str());
+      set_ &= longer != nullptr;
+      if (longer != nullptr) *headers = longer;
+    };
+    add("Expect:");
+    for (const auto& [name, value] : request.headers) {
+      if (value.find_first_of("\r\n") != std::string::npos) {
+        return {Code::kInvalidArgument, "a line break in the header " + name};
+      }
+      add(name + ": " + value);
+    }
+    Set(CURLOPT_HTTPHEADER, *headers);
+    if (!set_) return {Code::kUnavailable, "libcurl is too old or has no memory for a request"};
+    return OkStatus();
+  }
+
+  Status Perform(const std::string& host, Incoming& in) {
+    error_[0] = '\0';
+    const CURLcode code = curl_->easy_perform(handle_);
+    if (in.too_large) {
+      return {Code::kResourceExhausted,
+              "the answer of " + host + " is larger than " + std::to_string(in.limit) + " bytes"};
+    }
+    if (code != CURLE_OK) {
+      const char* const why = error_[0] != '\0' ? error_ : curl_->easy_strerror(code);
+      return {CodeOf(code), "no answer from " + host + ": " + why};
+    }
+    long status = 0;
+    curl_->easy_getinfo(handle_, CURLINFO_RESPONSE_CODE, &status);
+    in.response.status = static_cast<int>(status);
+    return OkStatus();
+  }
+
+  const Clock* clock_;
+  HttpOptions options_;
+  const Curl* curl_ = nullptr;
+  CURL* handle_ = nullptr;
+  bool set_ = true;  // all options so far were taken
+  char error_[CURL_ERROR_SIZE] = {};
+};
+
+}  // namespace
+
+std::string_view Response::Header(std::string_view name) const {
+  const auto found = std::ranges::find(headers, name, &Headers::value_type::first);
+  return found == headers.end() ? std::string_view() : std::string_view(found->second);
+}
+
+std::unique_ptr<HttpClient> MakeHttpClient(const Clock* clock, const HttpOptions& options) {
+  return std::make_unique<CurlClient>(clock, options);
+}
+
+}  // namespace headway::net

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+
+namespace headway::net {
+
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+struct Request {
+  std::string method = "GET";
+  std::string url = {};  ///< http or https
+  Headers headers = {};
+  std::string_view body = {};  ///< must outlive Send
+  bool direct = false;         ///< past any proxy, for services of this machine
+};
+
+struct Response {
+  int status = 0;
+  Headers headers = {};  ///< names in lower case
+  std::string body = {};
+
+  /// The header of this name (in lower case), or nothing.
+  std::string_view Header(std::string_view name) const;
+};
+
+/// Sends HTTP requests. One thread at a time.
+class HttpClient {
+ public:
+  virtual ~HttpClient() = default;
+
+  /// Sends `request` once and waits for the whole answer until `deadline`, whatever its status.
+  /// No redirect is followed: one could take credentials elsewhere. Errors name the host, never
+  /// a header or the rest of the URL. Unavailable: no connection, no answer in time, or no library;
+  /// another try can help. FailedPrecondition: the server's certificate isn't trusted.
+  /// InvalidArgument: no URL to send anything to. ResourceExhausted: the answer is too large.
+  virtual Result<Response> Send(const Request& request, MonoNs deadline) = 0;
+};
+
+struct HttpOptions {
+  std::size_t response_bytes_limit = std::size_t{4} << 20;  ///< of a body, and of its headers
+};
+
+/// A client on libcurl, which is loaded with the first request. Connections are kept and used
+/// again. Proxies come from the environment as libcurl has it (`https_proxy`, `no_proxy`); trusted
+/// certificates are those of libcurl, or of the file that CURL_CA_BUNDLE or SSL_CERT_FILE names.
+std::unique_ptr<HttpClient> MakeHttpClient(const Clock* clock, const HttpOptions& options = {});
+
+}  // namespace headway::net
