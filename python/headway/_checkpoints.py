@@ -1,8 +1,9 @@
 """Calls of libraries that save and restore, as spans of the newest open run.
 
 A call is entered, begins once it works (a manager may find that there is nothing to save), and is
-left. What happens within it in the same thread belongs to it, so that nothing counts twice; what
-happens within a ``run.checkpoint_save()`` of the program's own belongs to that. Nothing here raises.
+left. What happens within it in the same thread belongs to it, so that nothing counts twice, and
+what happens within a ``run.checkpoint_save()`` of the program's own belongs to that. Nothing here
+raises.
 """
 
 from __future__ import annotations

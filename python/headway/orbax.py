@@ -34,6 +34,8 @@ _CLASSES = {
     f"{_EMERGENCY}.multi_tier_checkpointing.replicator_checkpoint_manager":
         "ReplicatorCheckpointManager",
     f"{_EMERGENCY}.p2p.checkpoint_manager": "CheckpointManager",
+    "orbax.checkpoint.experimental.v1._src.training.checkpointer": "Checkpointer",
+    "orbax.checkpoint.v1._src.training.checkpointer": "Checkpointer",
 }
 
 # Events of jax.monitoring that Orbax records, for what is done by none of those methods.
@@ -211,7 +213,10 @@ def _waits(self: Any, call: Call, kwargs: dict[str, Any]) -> bool:
 
 
 def _is_orbax_thread() -> bool:
-    return type(threading.current_thread()).__module__.startswith("orbax.")
+    """Whether this thread was started by Orbax, to work in the background."""
+    thread = threading.current_thread()
+    makers = (type(thread), getattr(thread, "_target", None))
+    return any(str(getattr(maker, "__module__", "")).startswith("orbax.") for maker in makers)
 
 
 def _begin_if_true(function: _Function) -> _Function:
@@ -228,7 +233,10 @@ def _begin_if_true(function: _Function) -> _Function:
 _METHODS: dict[str, Callable[[_Function], _Function]] = {
     "save": _around(SAVE, _saves),
     "should_save": _begin_if_true,
+    "save_checkpointables": _around(SAVE, _saves),
     "restore": _around(RESTORE, _restores),
+    "load": _around(RESTORE, _restores),
+    "load_checkpointables": _around(RESTORE, _restores),
     "wait_until_finished": _around(SAVE, _waits),
 }
 
@@ -296,10 +304,9 @@ def _on_duration(event: str, seconds: float, **_: Any) -> None:
 
 def _tell_saved() -> None:
     """A manager has a checkpoint on its disk: it says so in the thread that knows the step."""
-    if _is_orbax_thread():
-        thread: Any = threading.current_thread()
-        _checkpoints.saved(thread.step())
-        return
     call = _checkpoints.current()
     if call is not None:
         _checkpoints.saved(call.step)
+    elif _is_orbax_thread():
+        thread: Any = threading.current_thread()
+        _checkpoints.saved(thread.step())

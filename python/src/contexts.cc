@@ -196,8 +196,7 @@ void Release(RecorderState* state) noexcept {
 }
 
 PyObject* InCheckpoint(PyObject*, PyObject*) noexcept {
-  const auto found =
-      std::find(checkpoint_threads.begin(), checkpoint_threads.end(), ThisThread());
+  const auto found = std::find(checkpoint_threads.begin(), checkpoint_threads.end(), ThisThread());
   return PyBool_FromLong(found != checkpoint_threads.end() ? 1 : 0);
 }
 

@@ -114,7 +114,7 @@ def functions(run: headway.Run, folder: Path) -> None:
     run.step(2)
     with v1.training.Checkpointer(folder / "training") as checkpointer:
         timed("checkpoint_save", lambda: checkpointer.save(2, tree()), 2)
-        timed("checkpoint_restore", lambda: checkpointer.load(2, tree()))
+        timed("checkpoint_restore", lambda: checkpointer.load(2, tree()), 2)
     run.step(3)
 
 
