@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from test_orbax import headway_bin, recorded  # noqa: F401
+from conftest import recorded
 
 import headway
 from headway import _checkpoints, _native
@@ -80,7 +80,7 @@ assert run.dropped == 0
 """
 
 
-def test_events_alone(headway_bin: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_events_alone(headway_bin: Path, tmp_path: Path) -> None:
     for name, text in STAND_IN.items():
         file = tmp_path / "stand_in" / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -101,7 +101,7 @@ def test_events_alone(headway_bin: Path, tmp_path: Path) -> None:  # noqa: F811
     assert saved == []
 
 
-def test_calls_nest(run: headway.Run, headway_bin: Path) -> None:  # noqa: F811
+def test_calls_nest(run: headway.Run, headway_bin: Path) -> None:
     with Call(SAVE, 1):
         pass  # never began
     with Call(SAVE, 2) as outer:

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import Span, recorded
 
 import headway
 
@@ -61,44 +62,6 @@ def called(python: str, name: str, folder: Path, **env: str) -> list[Call]:
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return [Call(*values) for values in json.loads(done.stdout.splitlines()[-1])]
-
-
-@dataclasses.dataclass
-class Span:
-    kind: str
-    begin_ns: int
-    end_ns: int
-    step: int | None
-    thread: int  # 0: that of the program
-
-
-def recorded(headway_bin: Path, run: str) -> tuple[list[Span], list[int]]:
-    """The checkpoint spans of a run's lead, and the steps that were told to be safe."""
-    done = subprocess.run(
-        [str(headway_bin), "export", run, "--as", "jsonl"],
-        capture_output=True, text=True, check=True,
-    )
-    spans: dict[int, Span] = {}
-    saved: list[int] = []
-    for line in done.stdout.splitlines():
-        record = json.loads(line)
-        kind, _, edge = record["type"].rpartition("_")
-        if record.get("rank", 0) > 0:
-            continue
-        if record["type"] == "checkpoint_saved":
-            saved.append(record["step"])
-        elif kind in ("checkpoint_save", "checkpoint_restore") and edge == "start":
-            spans[record["seq"]] = Span(
-                kind, record["ts_ns"], 0, record.get("step"), record.get("thread", 0)
-            )
-        elif kind in ("checkpoint_save", "checkpoint_restore"):
-            spans[record["begin_seq"]].end_ns = record["ts_ns"]
-    return list(spans.values()), saved
-
-
-@pytest.fixture
-def headway_bin() -> Path:
-    return Path(os.environ.get("HEADWAY_BIN") or Path(headway.__file__).parents[2] / "bin/headway")
 
 
 def compare(calls: list[Call], spans: list[Span]) -> None:

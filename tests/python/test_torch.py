@@ -15,6 +15,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from conftest import recorded
 
 import headway
 
@@ -132,11 +133,8 @@ def record(python: str, program: str, folder: Path, path: str = "") -> None:
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-def check(spans: list[tuple[str, int | None]], saved: list[int]) -> None:
-    from test_orbax import recorded
-
-    binary = os.environ.get("HEADWAY_BIN") or Path(headway.__file__).parents[2] / "bin/headway"
-    found, safe = recorded(Path(binary), "torch")
+def check(binary: Path, spans: list[tuple[str, int | None]], saved: list[int]) -> None:
+    found, safe = recorded(binary, "torch")
     assert [(one.kind.removeprefix("checkpoint_"), one.step) for one in found] == spans
     assert safe == saved
     report = headway.report("torch")
@@ -164,29 +162,29 @@ def torch_python() -> str:
     pytest.skip("no Python here can import torch; its wrapping is tested with a stand-in only")
 
 
-def test_stand_in(stand_in: str, tmp_path: Path) -> None:
+def test_stand_in(stand_in: str, headway_bin: Path, tmp_path: Path) -> None:
     record(sys.executable, PLAIN, tmp_path / "c", stand_in)
-    check(PLAIN_SPANS, PLAIN_SAVED)
+    check(headway_bin, PLAIN_SPANS, PLAIN_SAVED)
 
 
-def test_stand_in_distributed(stand_in: str, tmp_path: Path) -> None:
+def test_stand_in_distributed(stand_in: str, headway_bin: Path, tmp_path: Path) -> None:
     record(sys.executable, DISTRIBUTED.replace("VALUE", "1"), tmp_path / "c", stand_in)
-    check(DISTRIBUTED_SPANS, DISTRIBUTED_SAVED)
+    check(headway_bin, DISTRIBUTED_SPANS, DISTRIBUTED_SAVED)
 
 
-def test_torch(torch_python: str, tmp_path: Path) -> None:
+def test_torch(torch_python: str, headway_bin: Path, tmp_path: Path) -> None:
     record(torch_python, PLAIN, tmp_path / "c")
-    check(PLAIN_SPANS, PLAIN_SAVED)
+    check(headway_bin, PLAIN_SPANS, PLAIN_SAVED)
 
 
-def test_torch_distributed(torch_python: str, tmp_path: Path) -> None:
+def test_torch_distributed(torch_python: str, headway_bin: Path, tmp_path: Path) -> None:
     try_it = "import torch.distributed.checkpoint as dcp; dcp.save, dcp.async_save, dcp.load"
     tried = subprocess.run([torch_python, "-c", try_it], capture_output=True, check=False)
     if tried.returncode != 0:
         pytest.skip("this PyTorch has no torch.distributed.checkpoint.async_save")
     program = "import torch\n" + DISTRIBUTED.replace("VALUE", "torch.arange(1000.)")
     record(torch_python, program, tmp_path / "c")
-    check(DISTRIBUTED_SPANS, DISTRIBUTED_SAVED)
+    check(headway_bin, DISTRIBUTED_SPANS, DISTRIBUTED_SAVED)
 
 
 def test_without_torch(tmp_path: Path) -> None:
