@@ -22,6 +22,9 @@ Recording never raises into the loop, never waits for disk, network or a device,
 as much as reading the clock.
 """
 
+# Not in __all__: `from headway import *` must not hide the modules that they are named for.
+from headway import orbax as orbax
+from headway import torch as torch
 from headway._errors import Error, InvalidArgumentError, NotFoundError
 from headway._instrument import Instrumented, instrument
 from headway._native import VERSION as __version__

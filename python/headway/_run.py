@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Literal, SupportsIndex, TypeAlias
 
-from headway import _native
+from headway import _checkpoints, _native, orbax
 from headway._time import to_ns
 
 _log = logging.getLogger("headway")
@@ -135,6 +135,7 @@ class Run(_native.Recorder):
             del _open_runs[key]
         if _current is self:
             _current = None
+        _checkpoints.detach(self)
 
     def __enter__(self) -> Run:
         """``with headway.init(...) as run:`` finishes the run at the end of the block."""
@@ -266,6 +267,8 @@ def init(
     if result.enabled:
         _open_runs[key] = result
         _current = result
+        _checkpoints.attach(result)
+        orbax.watch_by_itself()
         if config:
             result.config(config)
     return result

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <new>
 
 namespace headway::python {
@@ -66,6 +67,26 @@ PyType_Spec step_spec = {"headway.Step", sizeof(StepContext), 0, kFlags, step_sl
 
 std::uintptr_t ThisThread() { return static_cast<std::uintptr_t>(::pthread_self()); }
 
+// The threads of the checkpoint spans that are open, one entry a span. Guarded by the GIL.
+std::vector<std::uintptr_t> checkpoint_threads;
+
+bool IsCheckpoint(headway_span_kind kind) {
+  return kind == HEADWAY_CHECKPOINT_SAVE || kind == HEADWAY_CHECKPOINT_RESTORE;
+}
+
+void CheckpointEntered(std::uintptr_t thread) noexcept {
+  try {
+    checkpoint_threads.push_back(thread);
+  } catch (const std::bad_alloc&) {
+    return;  // what a library saves meanwhile is one more span
+  }
+}
+
+void CheckpointLeft(std::uintptr_t thread) noexcept {
+  const auto found = std::find(checkpoint_threads.begin(), checkpoint_threads.end(), thread);
+  if (found != checkpoint_threads.end()) checkpoint_threads.erase(found);
+}
+
 void DeallocateSpan(PyObject* self) noexcept {
   auto& span = *reinterpret_cast<SpanContext*>(self);
   delete span.more;
@@ -86,8 +107,11 @@ PyObject* EnterSpan(PyObject* self, PyObject*) noexcept {
       span.more->push_back(entry);
     } catch (const std::bad_alloc&) {
       headway_span_end(span.state->recorder, entry.span);
+      Py_INCREF(self);
+      return self;
     }
   }
+  if (IsCheckpoint(span.kind)) CheckpointEntered(entry.thread);
   Py_INCREF(self);
   return self;
 }
@@ -119,7 +143,9 @@ SpanContext::Entry TakeEntry(SpanContext* span) {
 
 PyObject* ExitSpan(PyObject* self, PyObject* const*, Py_ssize_t) noexcept {
   auto& span = *reinterpret_cast<SpanContext*>(self);
-  headway_span_end(span.state->recorder, TakeEntry(&span).span);
+  const SpanContext::Entry entry = TakeEntry(&span);
+  headway_span_end(span.state->recorder, entry.span);
+  if (IsCheckpoint(span.kind)) CheckpointLeft(entry.thread);
   Py_RETURN_NONE;
 }
 
@@ -167,6 +193,11 @@ void Release(RecorderState* state) noexcept {
   // One that is not finished is ended by the exit hook, which knows how the program ends.
   if (state->finished) headway_close(state->recorder);
   delete state;
+}
+
+PyObject* InCheckpoint(PyObject*, PyObject*) noexcept {
+  const auto found = std::find(checkpoint_threads.begin(), checkpoint_threads.end(), ThisThread());
+  return PyBool_FromLong(found != checkpoint_threads.end() ? 1 : 0);
 }
 
 bool AddContextTypes(PyObject* module) noexcept {

@@ -48,6 +48,10 @@ struct SpanContext {
 /// Makes the two types and adds them to the module. False with an exception set.
 bool AddContextTypes(PyObject* module) noexcept;
 
+/// () -> bool: whether a checkpoint_save or checkpoint_restore span that this thread has entered is
+/// open, of whichever recorder.
+PyObject* InCheckpoint(PyObject* module, PyObject*) noexcept;
+
 /// Owned references, or null with an exception set.
 StepContext* NewStepContext(RecorderState* state) noexcept;
 SpanContext* NewSpanContext(RecorderState* state) noexcept;

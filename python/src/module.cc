@@ -12,6 +12,11 @@
 namespace headway::python {
 namespace {
 
+PyMethodDef functions[] = {
+    {"in_checkpoint", AsMethod(InCheckpoint), METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
 int Execute(PyObject* module) noexcept {
   // Recorders, their threads and their exit hook belong to the process.
   if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
@@ -20,7 +25,8 @@ int Execute(PyObject* module) noexcept {
     return -1;
   }
   if (!AddContextTypes(module) || !AddRecorderType(module) || !AddError(module) ||
-      !AddCompatType(module) || PyModule_AddFunctions(module, beside_functions) != 0 ||
+      !AddCompatType(module) || PyModule_AddFunctions(module, functions) != 0 ||
+      PyModule_AddFunctions(module, beside_functions) != 0 ||
       PyModule_AddStringConstant(module, "VERSION", headway_version()) != 0 ||
       PyModule_AddIntConstant(module, "FROM_ENVIRONMENT", HEADWAY_FROM_ENVIRONMENT) != 0) {
     return -1;

@@ -92,6 +92,7 @@ constexpr PlainRow kPlain[] = {
      "restart count, in place of those of the table above; with a job id it makes the attempt key"},
     {"HEADWAY_HEARTBEAT", "`0`: no heartbeat thread, whatever the program says"},
     {"HEADWAY_DISABLED", "`1`: record nothing"},
+    {"HEADWAY_ORBAX", "`0`: Python does not record what Orbax saves and restores by itself"},
     {"SLURM_JOB_NAME", "run name without `HEADWAY_RUN`"},
     {"JOBSET_NAME", "run name without `HEADWAY_RUN`, in a JobSet"},
     {"SLURM_ARRAY_JOB_ID",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 import subprocess
 import sys
@@ -60,3 +62,42 @@ def script(tmp_path: Path) -> Script:
         )
 
     return execute
+
+
+@pytest.fixture
+def headway_bin() -> Path:
+    folder = os.environ.get("HEADWAY_BIN") or Path(headway.__file__).parents[2] / "bin"
+    return Path(folder) / "headway"
+
+
+@dataclasses.dataclass
+class Span:
+    kind: str
+    begin_ns: int
+    end_ns: int
+    step: int | None
+    thread: int  # 0: that of the program
+
+
+def recorded(headway_bin: Path, run: str) -> tuple[list[Span], list[int]]:
+    """The checkpoint spans of a run's lead, and the steps that were told to be safe."""
+    done = subprocess.run(
+        [str(headway_bin), "export", run, "--as", "jsonl"],
+        capture_output=True, text=True, check=True,
+    )
+    spans: dict[int, Span] = {}
+    saved: list[int] = []
+    for line in done.stdout.splitlines():
+        record = json.loads(line)
+        kind, _, edge = record["type"].rpartition("_")
+        if record.get("rank", 0) > 0:
+            continue
+        if record["type"] == "checkpoint_saved":
+            saved.append(record["step"])
+        elif kind in ("checkpoint_save", "checkpoint_restore") and edge == "start":
+            spans[record["seq"]] = Span(
+                kind, record["ts_ns"], 0, record.get("step"), record.get("thread", 0)
+            )
+        elif kind in ("checkpoint_save", "checkpoint_restore"):
+            spans[record["begin_seq"]].end_ns = record["ts_ns"]
+    return list(spans.values()), saved

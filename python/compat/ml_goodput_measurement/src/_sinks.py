@@ -12,7 +12,7 @@ import signal
 import threading
 from typing import Any, Optional, Protocol
 
-from headway import _native
+from headway import _checkpoints, _native, orbax
 
 from ml_goodput_measurement.src._time import now, to_ns, to_seconds, utc
 
@@ -119,6 +119,7 @@ class JournalSink:
         self._lock = threading.Lock()
         self._recorder: Optional[_native.Recorder] = None
         self.ended = False  # the job's end was recorded
+        self._now = False  # it records the present, not history
         self._started = False  # a job start was recorded in this journal
         self._stepped = False
 
@@ -130,9 +131,13 @@ class JournalSink:
         recorder = self._recorder or self._make(time, "must" if again else None)
         self._started = True
         recorder._job_start_at(_ns(time))
+        if self._now:
+            _checkpoints.attach(recorder)
 
     def job_end(self, time: Time) -> None:
-        (self._recorder or self._make(time))._job_end_at(_ns(time))
+        recorder = self._recorder or self._make(time)
+        _checkpoints.detach(recorder)  # a save after the end would be another attempt's
+        recorder._job_end_at(_ns(time))
         self.ended = True
 
     def step(self, step: int, time: Time) -> None:
@@ -160,6 +165,7 @@ class JournalSink:
             self._open.clear()
             self._started = self._stepped = self.ended = False
         if recorder is not None:
+            _checkpoints.detach(recorder)
             recorder._abandon()
 
     def checkpoint(self, entry: Entry) -> None:
@@ -187,12 +193,13 @@ class JournalSink:
         with self._lock:
             if self._recorder is not None:
                 return self._recorder
+            # Signs of life from now, and saves, have no place in history that is filled in.
+            self._now = time is None or abs(now() - utc(time)) < _HISTORY
             try:
                 recorder = _native.Recorder(
                     run=self._job_name,
                     resume=resume,
-                    # Signs of life from now have no place in history that is filled in.
-                    heartbeat=time is None or abs(now() - utc(time)) < _HISTORY,
+                    heartbeat=self._now,
                     hook_sigterm=_may_hook_sigterm(),
                     exit_ends_job=False,
                     job_start=False,
@@ -203,6 +210,9 @@ class JournalSink:
             if error:
                 _log.warning("headway records nothing of %r: %s", self._job_name, error)
             self._recorder = recorder
+            if self._now and not error:
+                _checkpoints.attach(recorder)
+                orbax.watch_by_itself()
             return recorder
 
 
