@@ -13,9 +13,9 @@
 
 #include "base/time_format.h"
 #include "cli/commands.h"
+#include "cli/monitor_sinks.h"
 #include "cli/place.h"
 #include "monitor/monitor.h"
-#include "monitor/tensorboard_sink.h"
 
 namespace headway::cli {
 namespace {
@@ -50,16 +50,10 @@ class MonitorCommand final : public Command {
                       "also how far each step is off the ideal step time");
     description->Duration("--step-deviation-every", &deviation_every_, "how often (10s)");
     description->Flag("--step-deviation-only", &deviation_only_, "nothing but that");
-    description
-        ->Option("--tensorboard", "DIR", &tensorboard_, "write TensorBoard event files there")
-        .completion = Completion::kDirectory;
-    description->Choice("--tags", "WHOSE", {"headway", "incumbent"}, &tags_,
-                        "TensorBoard tags: headway's own (the default), or those of "
-                        "ml-goodput-measurement");
+    DescribeSinks(description, &sinks_);
     description->Choice("--accounting", "HOW", {"exact", "compat"}, &accounting_,
                         "where its words are used: exact (the default) or its own numbers");
     description->Flag("--elastic", &elastic_, "there: with what it says of elastic jobs");
-    description->Flag("--no-badput", &no_badput_, "there: not where the rest of the time went");
     description->Option("--ideal-step", "SECONDS", &ideal_step_,
                         "the ideal step time (computed from the steps)");
     description->Duration("--final", &final_, "how long the final values may take (5s)");
@@ -83,12 +77,17 @@ class MonitorCommand final : public Command {
     HEADWAY_RETURN_IF_ERROR(CheckName("RUN", run_));
     Result<monitor::Options> options = MakeOptions();
     if (!options.ok()) return options.status();
-    Result<std::vector<std::unique_ptr<monitor::Sink>>> sinks = MakeSinks();
-    if (!sinks.ok()) return sinks.status();
-
+    sinks_.run = run_;
+    sinks_.state_directory = options->state_directory;
+    sinks_.elastic = elastic_;
+    sinks_.exact = options->accounting.exact;
+    // First of all: sinks open files and start threads.
     if (control_) Detach();
     const UniqueFd signals = CatchEndings();
     if (!signals.ok()) return ErrnoStatus(errno, "watch", "signals");
+    Result<std::vector<std::unique_ptr<monitor::Sink>>> sinks = OpenSinks(sinks_);
+    if (!sinks.ok()) return sinks.status();
+    if (control_) (void)!::chdir("/");  // the directory it was started in may go
     monitor::Company company;
     company.signals = signals.get();
     if (control_) company.control = kControl;
@@ -134,7 +133,6 @@ class MonitorCommand final : public Command {
   static void Detach() {
     ::close_range(kControl + 1, ~0U, 0);
     ::setsid();
-    (void)!::chdir("/");
     ::setpriority(PRIO_PROCESS, 0, 10);
   }
 
@@ -180,24 +178,6 @@ class MonitorCommand final : public Command {
     return options;
   }
 
-  Result<std::vector<std::unique_ptr<monitor::Sink>>> MakeSinks() {
-    std::vector<std::unique_ptr<monitor::Sink>> sinks;
-    if (!tensorboard_.empty()) {
-      monitor::TensorBoardSink::Options options;
-      options.directory = Absolute(tensorboard_);
-      options.incumbent = tags_ == "incumbent";
-      options.badput = !no_badput_;
-      options.elastic = elastic_;
-      options.all_of_it = accounting_ != "compat";
-      sinks.push_back(std::make_unique<monitor::TensorBoardSink>(std::move(options)));
-    }
-    if (sinks.empty()) {
-      return Status(Code::kInvalidArgument,
-                    "a monitor needs somewhere to tell its numbers: --tensorboard DIR");
-    }
-    return sinks;
-  }
-
   std::string run_;
   std::optional<std::int64_t> every_;
   std::vector<std::string> windows_;
@@ -205,11 +185,9 @@ class MonitorCommand final : public Command {
   bool deviation_ = false;
   bool deviation_only_ = false;
   std::optional<std::int64_t> deviation_every_;
-  std::string tensorboard_;
-  std::string tags_;
+  SinkOptions sinks_;
   std::string accounting_;
   bool elastic_ = false;
-  bool no_badput_ = false;
   std::string ideal_step_;
   std::optional<std::int64_t> final_;
   std::string beside_;

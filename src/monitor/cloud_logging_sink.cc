@@ -35,6 +35,12 @@ std::string CloudLoggingSink::Destination() const {
          options_.log.project_id;
 }
 
+Status CloudLoggingSink::Put(const Sample& sample) {
+  if (sample.log == nullptr) return OkStatus();
+  if (sample.log->entries().size() < taken_) taken_ = 0;  // another run has taken the name
+  return PutEntries(*sample.log);
+}
+
 Status CloudLoggingSink::PutEntries(const compat::EntryLog& log) {
   while (outbox_.bytes() < options_.limits.bytes / 2 &&
          outbox_.size() < options_.limits.bodies / 2) {

@@ -21,8 +21,8 @@ struct CloudLoggingOptions {
 };
 
 /// Sends the entries of a job to Google Cloud Logging, as ml-goodput-measurement writes them, so
-/// that its readers go on. Samples are of no concern to it. An entry that is sent twice, also by a
-/// later process, is kept once.
+/// that its readers go on. Of a sample it takes what is new in its log. An entry that is sent
+/// twice, also by a later process, is kept once.
 class CloudLoggingSink final : public Sink {
  public:
   /// Makes the outbox. `auth` and `clock` must outlive the sink. No network. InvalidArgument: no
@@ -31,7 +31,7 @@ class CloudLoggingSink final : public Sink {
                                                         net::GoogleAuth* auth, const Clock* clock);
 
   std::string Destination() const override;
-  Status Put(const Sample& /*sample*/) override { return OkStatus(); }
+  Status Put(const Sample& sample) override;
 
   /// Takes entries of `log` that it has not taken yet, as many as half of the outbox has room for;
   /// after a Deliver there is room for more. `log` only ever grows. Errors of the disk; what could

@@ -22,7 +22,7 @@ Status Try(const Work& work) {
 
 Courier::Courier(std::unique_ptr<Sink> sink, std::int64_t patience_ns)
     : sink_(std::move(sink)), patience_ns_(patience_ns) {
-  delivery_.destination = sink_->Destination();
+  state_.destination = sink_->Destination();
   thread_ = std::thread([this] { Work(); });
 }
 
@@ -36,7 +36,7 @@ void Courier::Post(std::shared_ptr<const Sample> sample) {
   if (until_) return;
   if (waiting_.size() >= kMostWaiting) {
     waiting_.pop_front();
-    ++delivery_.missed;
+    ++state_.missed;
   }
   waiting_.push_back(std::move(sample));
   changed_.notify_all();
@@ -54,9 +54,9 @@ bool Courier::WaitForEnd(MonoNs until) {
   return changed_.wait_for(lock, std::chrono::nanoseconds(left), [this] { return ended_; });
 }
 
-Delivery Courier::delivery() const {
+DestinationState Courier::state() const {
   const std::lock_guard lock(mutex_);
-  return delivery_;
+  return state_;
 }
 
 void Courier::Work() {
@@ -77,16 +77,20 @@ void Courier::Work() {
       if (!put.ok()) status = std::move(put);
     }
     lock.lock();
-    delivery_.samples += static_cast<std::int64_t>(samples.size());
+    state_.samples += static_cast<std::int64_t>(samples.size());
     const MonoNs now = SystemClock::MonoNow();
     MonoNs deadline = now + patience_ns_;
     if (until_) deadline = std::min(deadline, *until_);
-    const bool last = until_ && now >= *until_;
+    const bool closed = until_.has_value();
+    const bool last = closed && now >= *until_;
     lock.unlock();
-    Status sent = last ? OkStatus() : Try([&] { return sink_->Deliver(deadline); });
+    const auto send = closed ? &Sink::Finish : &Sink::Deliver;
+    Status sent = last ? OkStatus() : Try([&] { return (sink_.get()->*send)(deadline); });
     owing = !sent.ok();
     if (!sent.ok()) status = std::move(sent);
+    std::string destination = sink_->Destination();
     lock.lock();
+    state_.destination = std::move(destination);
     // That nothing was left to send is no news of a destination that has just refused something.
     if (!samples.empty() || !status.ok()) Note(status, !last);
     // What could not be sent is tried again in the time that is left.
@@ -105,14 +109,14 @@ void Courier::Work() {
 void Courier::Note(const Status& status, bool sent) {
   const WallNs now = SystemClock::WallNow();
   if (status.ok()) {
-    if (sent) delivery_.delivered = now;
-    delivery_.error.clear();
-    delivery_.failed.reset();
-    delivery_.failures = 0;
+    if (sent) state_.delivered = now;
+    state_.error.clear();
+    state_.failed.reset();
+    state_.failures = 0;
     return;
   }
-  delivery_.error = status.message();
-  if (delivery_.failures++ == 0) delivery_.failed = now;
+  state_.error = status.message();
+  if (state_.failures++ == 0) state_.failed = now;
 }
 
 }  // namespace headway::monitor

@@ -15,7 +15,7 @@
 namespace headway::monitor {
 
 /// How a destination does.
-struct Delivery {
+struct DestinationState {
   std::string destination;
   std::int64_t samples = 0;         ///< handed to it
   std::int64_t missed = 0;          ///< that it had no time for
@@ -42,7 +42,7 @@ class Courier {
   /// Whether the thread ended before `until`; waits for it.
   bool WaitForEnd(MonoNs until);
 
-  Delivery delivery() const;
+  DestinationState state() const;
 
  private:
   static constexpr std::size_t kMostWaiting = 100;
@@ -58,7 +58,7 @@ class Courier {
   std::deque<std::shared_ptr<const Sample>> waiting_;
   std::optional<MonoNs> until_;  // closed
   bool ended_ = false;
-  Delivery delivery_;
+  DestinationState state_;
   std::thread thread_;
 };
 

@@ -53,9 +53,9 @@ TEST(CourierTest, DeliversWhatItIsHandedBeforeItEnds) {
   courier.Close(In(10 * kNanosPerSecond));
   EXPECT_TRUE(courier.WaitForEnd(In(10 * kNanosPerSecond)));
   EXPECT_EQ(script.puts, 3);
-  EXPECT_EQ(courier.delivery().samples, 3);
-  EXPECT_TRUE(courier.delivery().delivered.has_value());
-  EXPECT_EQ(courier.delivery().error, "");
+  EXPECT_EQ(courier.state().samples, 3);
+  EXPECT_TRUE(courier.state().delivered.has_value());
+  EXPECT_EQ(courier.state().error, "");
 }
 
 TEST(CourierTest, TriesAgainInTheTimeThatIsLeft) {
@@ -77,9 +77,9 @@ TEST(CourierTest, EndsInTimeAndSaysWhatIsAmiss) {
   const MonoNs until = In(300 * kMillisecond);
   courier.Close(until);
   EXPECT_TRUE(courier.WaitForEnd(until + 5 * kNanosPerSecond));
-  EXPECT_EQ(courier.delivery().error, "no answer");
-  EXPECT_GT(courier.delivery().failures, 0);
-  EXPECT_TRUE(courier.delivery().failed.has_value());
+  EXPECT_EQ(courier.state().error, "no answer");
+  EXPECT_GT(courier.state().failures, 0);
+  EXPECT_TRUE(courier.state().failed.has_value());
 }
 
 TEST(CourierTest, NeverMakesAnyoneWait) {
@@ -95,7 +95,7 @@ TEST(CourierTest, NeverMakesAnyoneWait) {
   courier.Close(In(10 * kNanosPerSecond));
   EXPECT_TRUE(courier.WaitForEnd(In(10 * kNanosPerSecond)));
   // The oldest ones have made room.
-  EXPECT_EQ(courier.delivery().missed, 50);
+  EXPECT_EQ(courier.state().missed, 50);
   EXPECT_EQ(script.puts, 101);
 }
 
@@ -106,7 +106,7 @@ TEST(CourierTest, WhatASinkThrowsIsAnErrorOfItsOwn) {
   courier.Post(std::make_shared<Sample>());
   courier.Close(In(10 * kNanosPerSecond));
   EXPECT_TRUE(courier.WaitForEnd(In(10 * kNanosPerSecond)));
-  EXPECT_EQ(courier.delivery().error, "thrown");
+  EXPECT_EQ(courier.state().error, "thrown");
 }
 
 }  // namespace

@@ -139,7 +139,7 @@ bool Monitor::Finish(MonoNs until) {
   for (const std::unique_ptr<Courier>& courier : couriers_) courier->Close(until);
   bool done = true;
   for (const std::unique_ptr<Courier>& courier : couriers_) {
-    done &= courier->WaitForEnd(until) && courier->delivery().error.empty();
+    done &= courier->WaitForEnd(until) && courier->state().error.empty();
   }
   return done;
 }
@@ -147,7 +147,7 @@ bool Monitor::Finish(MonoNs until) {
 void Monitor::WriteState(bool ended) {
   state_.destinations.clear();
   for (const std::unique_ptr<Courier>& courier : couriers_) {
-    state_.destinations.push_back(courier->delivery());
+    state_.destinations.push_back(courier->state());
   }
   if (ended) state_.ended = SystemClock::WallNow();
   (void)state_file_.Write(state_).ok();  // whom could it be told?
@@ -180,9 +180,8 @@ bool Monitor::Run(const Company& company) {
   const bool done = leave || Finish(SystemClock::MonoNow() + *within_ns);
   WriteState(true);
   if (company.control >= 0) {
-    for (const Delivery& delivery : state_.destinations) {
-      if (!delivery.error.empty())
-        Tell(company.control, delivery.destination + ": " + delivery.error);
+    for (const DestinationState& one : state_.destinations) {
+      if (!one.error.empty()) Tell(company.control, one.destination + ": " + one.error);
     }
     if (!state_.problem.empty()) Tell(company.control, state_.problem);
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -34,6 +35,9 @@ struct Sample {
   std::optional<compat::SliceEfficiency> efficiency;
   std::optional<double> ideal_step_s;  ///< as configured, else as computed
   std::optional<double> deviation_s;   ///< the one number that the incumbent makes of all steps
+
+  /// What the incumbent would have written down so far; of earlier samples the beginning of it.
+  std::shared_ptr<const compat::EntryLog> log;
 
   std::vector<WindowSample> windows;
   /// Step and how many seconds it is off the ideal step time; each step is told once.

@@ -19,7 +19,7 @@ Sampler::Sampler(std::vector<std::string> dirs, std::string project, std::string
 
 // Their log, as far as it went at `until`.
 void Sampler::Account(std::int64_t until) {
-  calculator_ = std::make_unique<compat::Calculator>(accounting_.elastic);
+  calculator_ = std::make_shared<compat::Calculator>(accounting_.elastic);
   compat::AppendEntries(follower_.ledger(), until, calculator_->log());
   if (std::exchange(starts_, follower_.starts()) != follower_.starts()) told_.clear();
 }
@@ -37,6 +37,7 @@ Sample Sampler::Take(WallNs at, WallNs now, const Wanted& wanted, Status* proble
   if (wanted.whole) AddWhole(query, &sample, problem == nullptr ? &ignored : problem);
   for (const std::int64_t seconds : wanted.windows) AddWindow(seconds, query, &sample);
   if (wanted.step_deviations) AddStepDeviations(&sample);
+  sample.log = std::shared_ptr<const compat::EntryLog>(calculator_, calculator_->log());
   return sample;
 }
 

@@ -57,7 +57,7 @@ class Sampler {
   Accounting accounting_;
   runs::Follower follower_;
   int starts_ = 0;
-  std::unique_ptr<compat::Calculator> calculator_;
+  std::shared_ptr<compat::Calculator> calculator_;
   std::unordered_map<std::int64_t, double> told_;  // seconds by step, as told
 };
 

@@ -35,15 +35,15 @@ std::string ToJson(const State& state) {
   Time(&json, "ended", state.ended);
   json.Field("samples", state.samples).Field("problem", state.problem);
   json.Key("destinations").BeginArray();
-  for (const Delivery& delivery : state.destinations) {
+  for (const DestinationState& one : state.destinations) {
     json.BeginObject()
-        .Field("destination", delivery.destination)
-        .Field("samples", delivery.samples)
-        .Field("missed", delivery.missed);
-    Time(&json, "delivered", delivery.delivered);
-    json.Field("error", delivery.error);
-    Time(&json, "failed", delivery.failed);
-    json.Field("failures", delivery.failures).EndObject();
+        .Field("destination", one.destination)
+        .Field("samples", one.samples)
+        .Field("missed", one.missed);
+    Time(&json, "delivered", one.delivered);
+    json.Field("error", one.error);
+    Time(&json, "failed", one.failed);
+    json.Field("failures", one.failures).EndObject();
   }
   json.EndArray().EndObject();
   return text + "\n";

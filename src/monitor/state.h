@@ -21,7 +21,7 @@ struct State {
   std::optional<WallNs> ended;
   std::int64_t samples = 0;
   std::string problem;  ///< why there are no numbers; empty: there are
-  std::vector<Delivery> destinations;
+  std::vector<DestinationState> destinations;
 };
 
 std::string ToJson(const State& state);

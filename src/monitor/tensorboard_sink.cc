@@ -8,8 +8,10 @@
 #include <cctype>
 #include <cerrno>
 
+#include "formats/metrics/metrics.h"
 #include "formats/tensorboard/writer.h"
 #include "journal/liveness.h"
+#include "monitor/sample_metrics.h"
 
 namespace headway::monitor {
 namespace {
@@ -29,7 +31,11 @@ std::string TensorBoardSink::Destination() const {
 
 Status TensorBoardSink::Put(const Sample& sample) {
   const std::size_t before = pending_.size();
-  AppendIncumbent(sample);
+  for (const auto& [step, seconds] : sample.step_deviations) {
+    Scalar(sample, step, "step_deviation", seconds, "step_deviation");
+  }
+  if (options_.incumbent) AppendIncumbent(sample);
+  AppendExact(sample);
   if (pending_.empty()) return OkStatus();
   if (pending_.size() > kMostPending) {
     pending_.resize(before);
@@ -79,20 +85,33 @@ Status TensorBoardSink::Write() {
 }
 
 void TensorBoardSink::Scalar(const Sample& sample, std::int64_t step, const std::string& tag,
-                             double value) {
+                             double value, const std::string& name) {
   const bool fresh = named_.insert(tag).second;
-  const std::string name = fresh ? tag.substr(tag.rfind('/') + 1) : "";
-  tensorboard::AppendScalar(sample.time_ns, step, tag, value, name, &pending_);
+  tensorboard::AppendScalar(sample.time_ns, step, tag, value, fresh ? name : "", &pending_);
+}
+
+void TensorBoardSink::AppendExact(const Sample& sample) {
+  const metrics::RunMetrics run = MetricsOf(sample);
+  if (sample.report) {
+    step_ = sample.report->steps.max_productive_step.value_or(
+        sample.report->steps.last_step.value_or(0));
+  }
+  for (const metrics::Metric& metric : run.metrics) {
+    const std::string tag = metrics::TagOf(metric);
+    if (!options_.badput && tag.find("badput") != std::string::npos) continue;
+    Scalar(sample, step_, (options_.incumbent ? "exact/" : "") + tag, metrics::Number(metric),
+           metrics::TitleOf(metric));
+  }
 }
 
 void TensorBoardSink::AppendIncumbent(const Sample& sample) {
-  for (const auto& [step, seconds] : sample.step_deviations) {
-    Scalar(sample, step, "step_deviation", seconds);
-  }
   if (!sample.figures) return;
   const compat::Figures& figures = *sample.figures;
   const std::int64_t step = figures.max_productive_step;
-  Scalar(sample, step, "goodput/goodput", figures.goodput_percent);
+  auto scalar = [&](const std::string& tag, double value) {
+    Scalar(sample, step, tag, value, tag.substr(tag.rfind('/') + 1));
+  };
+  scalar("goodput/goodput", figures.goodput_percent);
   if (!options_.badput) return;
   auto percent = [&](double seconds) {
     if (options_.all_of_it && seconds >= figures.total_s && figures.total_s > 0) return 100.0;
@@ -105,11 +124,10 @@ void TensorBoardSink::AppendIncumbent(const Sample& sample) {
     const std::string name(compat::BadputName(badput));
     const auto found =
         std::ranges::find(figures.badput, name, &std::pair<std::string, double>::first);
-    Scalar(sample, step, "badput/" + Lower(name),
-           found == figures.badput.end() ? 0 : percent(found->second));
+    scalar("badput/" + Lower(name), found == figures.badput.end() ? 0 : percent(found->second));
   }
   for (const auto& [type, seconds] : figures.custom) {
-    Scalar(sample, step, "badput/custom_badput_events/" + Lower(type), percent(seconds));
+    scalar("badput/custom_badput_events/" + Lower(type), percent(seconds));
   }
 }
 

@@ -15,7 +15,8 @@ class TensorBoardSink final : public Sink {
  public:
   struct Options {
     std::string directory;
-    /// The incumbent's tags: percent, at the highest productive step; else headway's own.
+    /// The incumbent's tags, in percent, and the exact ones below "exact/"; else headway's own,
+    /// which are those of an export. All stand at the highest productive step.
     bool incumbent = false;
     bool badput = true;      ///< with the incumbent's tags: also where the rest went
     bool elastic = false;    ///< with them: also the kinds of elastic jobs
@@ -33,13 +34,16 @@ class TensorBoardSink final : public Sink {
   Status Open(const Sample& sample);
   Status Write();
   void AppendIncumbent(const Sample& sample);
-  void Scalar(const Sample& sample, std::int64_t step, const std::string& tag, double value);
+  void AppendExact(const Sample& sample);
+  void Scalar(const Sample& sample, std::int64_t step, const std::string& tag, double value,
+              const std::string& name);
 
   Options options_;
   std::string path_;
   UniqueFd file_;
   std::uint64_t size_ = 0;       // of what is whole
   std::string pending_;          // that could not be written yet
+  std::int64_t step_ = 0;        // of the last sample of the whole run
   std::set<std::string> named_;  // tags that have a display name
 };
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import logging
 import os
 from typing import Any, Optional, Union
-import datetime
 
 from headway import _native
 from headway._beside import Companion
@@ -173,11 +173,7 @@ class GoodputMonitor:
             " and ".join(
                 [
                     *([f"TensorBoard in {tensorboard_dir}"] if tensorboard_dir else []),
-                    *(
-                        [f"Cloud Monitoring ({gcp_options.project_id or 'project of this machine'})"]
-                        if cloud
-                        else []
-                    ),
+                    *([_cloud_words(gcp_options)] if goodput_cloud or deviation_cloud else []),
                 ]
             )
             or "no destination",
@@ -275,5 +271,23 @@ def _join(directory: str, name: str) -> str:
     )
 
 
+def _cloud_words(options: GCPOptions) -> str:
+    if options.project_id and options.location:
+        return f"Cloud Monitoring of project {options.project_id}"
+    return "Cloud Monitoring, if this machine is on Google Cloud"
+
+
 def _cloud_arguments(options: GCPOptions) -> list[str]:
-    return []
+    """Where Cloud Monitoring is; what is None the monitor asks the machine for, where there is such
+    a thing, and elsewhere it sends nothing there."""
+    arguments = ["--cloud-monitoring", "--cloud-if-there"]
+    for flag, value in (
+        ("--cloud-project", options.project_id),
+        ("--cloud-location", options.location),
+        ("--replica", options.replica_id),
+        ("--accelerator", options.acc_type),
+        ("--cluster", options.cluster_name),
+    ):
+        if value is not None and str(value):
+            arguments += [flag, str(value)]
+    return arguments

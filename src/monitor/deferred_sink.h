@@ -1,0 +1,56 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "monitor/sink.h"
+
+namespace headway::monitor {
+
+/// A sink that is opened when it is first needed, because that takes time: it may ask the network
+/// where it is. Until that has gone well each Deliver tries again, and the latest sample waits.
+class DeferredSink final : public Sink {
+ public:
+  /// What opening came to: a sink; or none, for there is nowhere to send anything.
+  using Open = std::function<Result<std::unique_ptr<Sink>>(MonoNs deadline)>;
+
+  DeferredSink(std::string destination, Open open)
+      : destination_(std::move(destination)), open_(std::move(open)) {}
+
+  std::string Destination() const override {
+    if (sink_ != nullptr) return sink_->Destination();
+    return off_ ? destination_ + ": off, for nothing says where to" : destination_;
+  }
+
+  Status Put(const Sample& sample) override {
+    if (sink_ != nullptr) return sink_->Put(sample);
+    if (!off_) waiting_ = std::make_unique<Sample>(sample);
+    return OkStatus();
+  }
+  Status Deliver(MonoNs deadline) override { return Send(deadline, &Sink::Deliver); }
+  Status Finish(MonoNs deadline) override { return Send(deadline, &Sink::Finish); }
+
+ private:
+  Status Send(MonoNs deadline, Status (Sink::*send)(MonoNs)) {
+    if (off_) return OkStatus();
+    if (sink_ == nullptr) {
+      Result<std::unique_ptr<Sink>> sink = open_(deadline);
+      if (!sink.ok()) return sink.status();
+      sink_ = *std::move(sink);
+      off_ = sink_ == nullptr;
+      if (off_) return OkStatus();
+      if (waiting_ != nullptr) HEADWAY_RETURN_IF_ERROR(sink_->Put(*std::exchange(waiting_, {})));
+    }
+    return (sink_.get()->*send)(deadline);
+  }
+
+  const std::string destination_;
+  const Open open_;
+  std::unique_ptr<Sink> sink_;
+  std::unique_ptr<Sample> waiting_;
+  bool off_ = false;
+};
+
+}  // namespace headway::monitor
