@@ -29,6 +29,7 @@ from headway._errors import Error, InvalidArgumentError, NotFoundError
 from headway._instrument import Instrumented, instrument
 from headway._native import VERSION as __version__
 from headway._native import Span, Step
+from headway._monitor import Monitor
 from headway._query import report, runs, steps, timeline
 from headway._report import (
     Attempt,
@@ -58,6 +59,7 @@ __all__ = [
     "Note",
     "Report",
     "Rollback",
+    "Monitor",
     "Run",
     "RunInfo",
     "Span",

@@ -11,6 +11,7 @@
 #include "monitor/cloud_logging_sink.h"
 #include "monitor/cloud_monitoring_sink.h"
 #include "monitor/deferred_sink.h"
+#include "monitor/interruption.h"
 #include "monitor/otlp_sink.h"
 #include "monitor/prometheus_file_sink.h"
 #include "monitor/prometheus_server_sink.h"
@@ -32,19 +33,28 @@ const Clock* TheClock() { return &SystemClock::Get(); }
 class NetworkSink final : public Sink {
  public:
   NetworkSink()
-      : http_(net::MakeHttpClient(TheClock())),
+      : http_(net::MakeHttpClient(TheClock(), {.interrupted = interruption_.flag()})),
         google_(http_.get(), TheClock(), net::GoogleAuthFromEnvironment()) {}
 
   net::HttpClient* http() { return http_.get(); }
   net::GoogleAuth* google() { return &google_; }
+  /// What waits in its sink.
+  std::function<bool(std::int64_t)> wait() {
+    return [this](std::int64_t ns) { return interruption_.WaitFor(ns); };
+  }
   void set(std::unique_ptr<Sink> sink) { sink_ = std::move(sink); }
 
   std::string Destination() const override { return sink_->Destination(); }
   Status Put(const monitor::Sample& sample) override { return sink_->Put(sample); }
   Status Deliver(MonoNs deadline) override { return sink_->Deliver(deadline); }
-  Status Finish(MonoNs deadline) override { return sink_->Finish(deadline); }
+  void Hurry() override { interruption_.Set(); }
+  Status Finish(MonoNs deadline) override {
+    interruption_.Clear();
+    return sink_->Finish(deadline);
+  }
 
  private:
+  monitor::Interruption interruption_;
   std::unique_ptr<net::HttpClient> http_;
   net::GoogleAuth google_;
   std::unique_ptr<Sink> sink_;
@@ -98,8 +108,10 @@ SinkResult OpenTensorBoard(const SinkOptions& options) {
   }
   to.directory = Waiting(options, options.tensorboard);
   return OnNetwork([&](NetworkSink* network) {
-    return monitor::RemoteTensorBoardSink::Open(options.tensorboard, std::move(to),
-                                                network->google(), network->http(), TheClock());
+    auto sink = monitor::RemoteTensorBoardSink::Open(
+        options.tensorboard, std::move(to), network->google(), network->http(), TheClock());
+    if (sink.ok()) (*sink)->set_wait(network->wait());
+    return sink;
   });
 }
 
@@ -142,7 +154,9 @@ SinkResult OpenOtlp(const SinkOptions& options) {
   return OnNetwork([&](NetworkSink* network) {
     return WithOutbox(Waiting(options, to.endpoint), [&](const std::string& directory) {
       to.outbox_directory = directory;
-      return monitor::OtlpSink::Open(to, network->http(), TheClock());
+      auto sink = monitor::OtlpSink::Open(to, network->http(), TheClock());
+      if (sink.ok()) (*sink)->outbox()->set_wait(network->wait());
+      return sink;
     });
   });
 }
@@ -165,6 +179,7 @@ SinkResult OpenCloudMonitoring(const SinkOptions& options, MonoNs deadline) {
     return monitor::CloudMonitoringSink::Open(to, network->google(), TheClock());
   });
   HEADWAY_RETURN_IF_ERROR(sink.status());
+  (*sink)->outbox()->set_wait(network->wait());
   network->set(*std::move(sink));
   return std::unique_ptr<Sink>(std::move(network));
 }
@@ -183,6 +198,7 @@ SinkResult OpenCloudLogging(const SinkOptions& options, MonoNs deadline) {
     return monitor::CloudLoggingSink::Open(to, network->google(), TheClock());
   });
   HEADWAY_RETURN_IF_ERROR(sink.status());
+  (*sink)->outbox()->set_wait(network->wait());
   network->set(*std::move(sink));
   return std::unique_ptr<Sink>(std::move(network));
 }

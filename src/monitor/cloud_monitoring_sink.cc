@@ -1,8 +1,14 @@
 #include "monitor/cloud_monitoring_sink.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <utility>
 
+#include "base/files.h"
 #include "base/percent.h"
 #include "formats/gcp/accelerator.h"
 #include "monitor/google_delivery.h"
@@ -10,6 +16,7 @@
 namespace headway::monitor {
 namespace {
 
+constexpr const char* kLastFile = "last-point";
 constexpr std::int64_t kSpacingNs = 5 * kNanosPerSecond;  // between points of a series
 
 gcp::Values ValuesOf(const Sample& sample) {
@@ -65,9 +72,11 @@ Result<std::unique_ptr<CloudMonitoringSink>> CloudMonitoringSink::Open(
   HEADWAY_RETURN_IF_ERROR(base.status());
   Result<Outbox> outbox = Outbox::Open(options.outbox_directory, clock, options.limits);
   HEADWAY_RETURN_IF_ERROR(outbox.status());
-  return std::unique_ptr<CloudMonitoringSink>(new CloudMonitoringSink(
+  std::unique_ptr<CloudMonitoringSink> sink(new CloudMonitoringSink(
       options, *base + "/v3/projects/" + PercentEncode(options.project_id) + "/timeSeries",
       *std::move(outbox), auth, clock));
+  sink->before_ = ReadLast(options.outbox_directory, clock->Wall());
+  return sink;
 }
 
 std::string CloudMonitoringSink::Destination() const {
@@ -75,18 +84,35 @@ std::string CloudMonitoringSink::Destination() const {
          options_.workload.workload_id + " in " + options_.workload.location;
 }
 
+// The next process, which may follow within seconds, is to keep the distance, too.
+WallNs CloudMonitoringSink::ReadLast(const std::string& directory, WallNs now) {
+  const UniqueFd file = OpenFile(JoinPath(directory, kLastFile), O_RDONLY | O_NOFOLLOW);
+  std::array<char, 32> text{};
+  const ssize_t size = file.ok() ? ::read(file.get(), text.data(), text.size()) : -1;
+  WallNs last;
+  if (size > 0) std::from_chars(text.data(), text.data() + size, last.ns);
+  return last <= now + kSpacingNs ? last : WallNs{};
+}
+
+void CloudMonitoringSink::NoteLast(const std::string& directory, WallNs last) {
+  const UniqueFd file =
+      OpenFile(JoinPath(directory, kLastFile), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
+  const std::string text = std::to_string(last.ns);
+  if (file.ok()) (void)!::write(file.get(), text.data(), text.size());
+}
+
 Status CloudMonitoringSink::Put(const Sample& sample) {
   const WallNs time{sample.time_ns};
   std::vector<gcp::Point> points;
   for (gcp::Series& series : gcp::SeriesOf(options_.workload, ValuesOf(sample))) {
     const std::string key = series.Key();
-    const auto last = last_.find(key);
-    if (last != last_.end() && time - last->second < kSpacingNs) {
+    WallNs& last = LastOf(key);
+    if (time - last < kSpacingNs) {
       held_.insert_or_assign(key, gcp::Point{std::move(series), time});
       continue;
     }
     held_.erase(key);
-    last_[key] = time;
+    last = time;
     points.push_back({std::move(series), time});
   }
   return Keep(points);
@@ -95,7 +121,7 @@ Status CloudMonitoringSink::Put(const Sample& sample) {
 Status CloudMonitoringSink::Release(WallNs now) {
   std::vector<gcp::Point> points;
   for (auto held = held_.begin(); held != held_.end();) {
-    WallNs& last = last_[held->first];
+    WallNs& last = LastOf(held->first);
     if (now - last < kSpacingNs) {
       ++held;
       continue;
@@ -109,6 +135,11 @@ Status CloudMonitoringSink::Release(WallNs now) {
 
 Status CloudMonitoringSink::Keep(const std::vector<gcp::Point>& points) {
   Status first;
+  if (!points.empty()) {
+    WallNs latest = points.front().time;
+    for (const gcp::Point& point : points) latest = std::max(latest, point.time);
+    NoteLast(options_.outbox_directory, latest);
+  }
   for (const std::string& body : gcp::CreateBodies(options_.workload, points)) {
     Status status = outbox_.Add(body);
     if (first.ok()) first = std::move(status);

@@ -52,15 +52,20 @@ class CloudMonitoringSink final : public Sink {
   CloudMonitoringSink(const CloudMonitoringOptions& options, std::string url, Outbox outbox,
                       net::GoogleAuth* auth, const Clock* clock);
 
+  static WallNs ReadLast(const std::string& directory, WallNs now);
+  static void NoteLast(const std::string& directory, WallNs last);
+
   /// Keeps the values that were held back and whose time has come by `now`.
   Status Release(WallNs now);
   Status Keep(const std::vector<gcp::Point>& points);
+  WallNs& LastOf(const std::string& key) { return last_.try_emplace(key, before_).first->second; }
 
   const CloudMonitoringOptions options_;
   const std::string url_;
   Outbox outbox_;
   net::GoogleAuth* auth_;
   const Clock* clock_;
+  WallNs before_;                           // of the last point of an earlier process, whichever
   std::map<std::string, WallNs> last_;      // by key of series: time of its last point
   std::map<std::string, gcp::Point> held_;  // too early for a point of its own
 };

@@ -43,6 +43,7 @@ void Courier::Post(std::shared_ptr<const Sample> sample) {
 }
 
 void Courier::Close(MonoNs until) {
+  sink_->Hurry();  // before the thread can have begun with the last round
   const std::lock_guard lock(mutex_);
   if (!until_) until_ = until;
   changed_.notify_all();
@@ -82,19 +83,20 @@ void Courier::Work() {
     MonoNs deadline = now + patience_ns_;
     if (until_) deadline = std::min(deadline, *until_);
     const bool closed = until_.has_value();
-    const bool last = closed && now >= *until_;
     lock.unlock();
     const auto send = closed ? &Sink::Finish : &Sink::Deliver;
-    Status sent = last ? OkStatus() : Try([&] { return (sink_.get()->*send)(deadline); });
+    Status sent = Try([&] { return (sink_.get()->*send)(deadline); });
     owing = !sent.ok();
     if (!sent.ok()) status = std::move(sent);
     std::string destination = sink_->Destination();
     lock.lock();
     state_.destination = std::move(destination);
-    // That nothing was left to send is no news of a destination that has just refused something.
-    if (!samples.empty() || !status.ok()) Note(status, !last);
+    // That nothing is left to send is no news of a destination that has refused something.
+    const bool news =
+        !samples.empty() || failure_ == Code::kUnavailable || failure_ == Code::kUnauthenticated;
+    if (news || !status.ok()) Note(status);
     // What could not be sent is tried again in the time that is left.
-    if (until_ && waiting_.empty() && (!owing || SystemClock::MonoNow() >= *until_)) break;
+    if (closed && waiting_.empty() && (!owing || SystemClock::MonoNow() >= *until_)) break;
     if (until_ && owing) {
       const std::int64_t left = std::max<std::int64_t>(0, *until_ - SystemClock::MonoNow());
       lock.unlock();
@@ -106,10 +108,11 @@ void Courier::Work() {
   changed_.notify_all();
 }
 
-void Courier::Note(const Status& status, bool sent) {
+void Courier::Note(const Status& status) {
   const WallNs now = SystemClock::WallNow();
+  failure_ = status.code();
   if (status.ok()) {
-    if (sent) state_.delivered = now;
+    state_.delivered = now;
     state_.error.clear();
     state_.failed.reset();
     state_.failures = 0;

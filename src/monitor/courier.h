@@ -49,7 +49,7 @@ class Courier {
   static constexpr std::int64_t kAgainNs = 2 * kNanosPerSecond;
 
   void Work();
-  void Note(const Status& status, bool sent);
+  void Note(const Status& status);
 
   std::unique_ptr<Sink> sink_;
   std::int64_t patience_ns_;
@@ -59,6 +59,7 @@ class Courier {
   std::optional<MonoNs> until_;  // closed
   bool ended_ = false;
   DestinationState state_;
+  Code failure_ = Code::kOk;  // the last round's
   std::thread thread_;
 };
 

@@ -17,6 +17,7 @@ constexpr std::int64_t kMillisecond = 1'000'000;
 struct Script {
   std::atomic<int> puts{0};
   std::atomic<int> deliveries{0};
+  std::atomic<int> finishes{0};
   std::atomic<int> failing{0};  // so many deliveries fail
   std::atomic<bool> throws{false};
   std::atomic<std::int64_t> takes_ns{0};  // a delivery
@@ -38,6 +39,10 @@ class ScriptedSink final : public Sink {
     if (script_->failing <= 0) return OkStatus();
     --script_->failing;
     return {Code::kUnavailable, "no answer"};
+  }
+  Status Finish(MonoNs deadline) override {
+    ++script_->finishes;
+    return Deliver(deadline);
   }
 
  private:
@@ -97,6 +102,19 @@ TEST(CourierTest, NeverMakesAnyoneWait) {
   // The oldest ones have made room.
   EXPECT_EQ(courier.state().missed, 50);
   EXPECT_EQ(script.puts, 101);
+}
+
+TEST(CourierTest, TheLastRoundIsOneOfItsOwn) {
+  for (int i = 0; i < 20; ++i) {
+    Script script;
+    script.takes_ns = 3 * kMillisecond;
+    Courier courier(std::make_unique<ScriptedSink>(&script), kNanosPerSecond);
+    courier.Post(std::make_shared<Sample>());
+    while (script.deliveries == 0) std::this_thread::yield();
+    courier.Close(In(10 * kNanosPerSecond));  // while it is at it
+    EXPECT_TRUE(courier.WaitForEnd(In(10 * kNanosPerSecond)));
+    EXPECT_GE(script.finishes, 1);
+  }
 }
 
 TEST(CourierTest, WhatASinkThrowsIsAnErrorOfItsOwn) {

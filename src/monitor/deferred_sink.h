@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -29,6 +30,10 @@ class DeferredSink final : public Sink {
     if (!off_) waiting_ = std::make_unique<Sample>(sample);
     return OkStatus();
   }
+  void Hurry() override {
+    const std::lock_guard lock(mutex_);
+    if (sink_ != nullptr) sink_->Hurry();
+  }
   Status Deliver(MonoNs deadline) override { return Send(deadline, &Sink::Deliver); }
   Status Finish(MonoNs deadline) override { return Send(deadline, &Sink::Finish); }
 
@@ -38,7 +43,10 @@ class DeferredSink final : public Sink {
     if (sink_ == nullptr) {
       Result<std::unique_ptr<Sink>> sink = open_(deadline);
       if (!sink.ok()) return sink.status();
-      sink_ = *std::move(sink);
+      {
+        const std::lock_guard lock(mutex_);
+        sink_ = *std::move(sink);
+      }
       off_ = sink_ == nullptr;
       if (off_) return OkStatus();
       if (waiting_ != nullptr) HEADWAY_RETURN_IF_ERROR(sink_->Put(*std::exchange(waiting_, {})));
@@ -48,6 +56,7 @@ class DeferredSink final : public Sink {
 
   const std::string destination_;
   const Open open_;
+  std::mutex mutex_;  // of `sink_` against Hurry: it is set once
   std::unique_ptr<Sink> sink_;
   std::unique_ptr<Sample> waiting_;
   bool off_ = false;

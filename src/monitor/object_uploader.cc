@@ -54,7 +54,12 @@ Status ObjectUploader::Deliver(MonoNs deadline) {
                              : waits_for_;
     }
     if (pause_.next() > now) {
-      ::poll(nullptr, 0, static_cast<int>((pause_.next() - now) / 1'000'000 + 1));
+      const std::int64_t ns = pause_.next() - now;
+      if (wait_ == nullptr) {
+        ::poll(nullptr, 0, static_cast<int>(ns / 1'000'000 + 1));
+      } else if (!wait_(ns)) {
+        return waits_for_;
+      }
     }
     waits_for_ = PutOnce(deadline);
     if (waits_for_.ok()) {

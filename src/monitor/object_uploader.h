@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -34,6 +35,9 @@ class ObjectUploader {
   /// net::RemoteObject::Put and of reading the file; ResourceExhausted: it is larger than 1 GiB.
   Status Deliver(MonoNs deadline);
 
+  /// What waits in place of a sleep; false: Deliver is to return.
+  void set_wait(std::function<bool(std::int64_t ns)> wait) { wait_ = std::move(wait); }
+
   /// The last call: tries once more at once.
   Status Finish(MonoNs deadline);
 
@@ -60,6 +64,7 @@ class ObjectUploader {
   const Clock* clock_;
   Version put_;  // what the object holds
   RetryPause pause_;
+  std::function<bool(std::int64_t)> wait_;
   Status waits_for_;  // why the last try has failed
 };
 

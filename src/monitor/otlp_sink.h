@@ -39,6 +39,7 @@ class OtlpSink final : public Sink {
   Status Finish(MonoNs deadline) override;
 
   const OutboxLosses& losses() const { return outbox_.losses(); }
+  Outbox* outbox() { return &outbox_; }
 
  private:
   OtlpSink(const OtlpOptions& options, std::string url, Outbox outbox, net::HttpClient* http,

@@ -44,8 +44,9 @@ bool Parse(std::string_view text, Number* number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-void Wait(std::int64_t ns) {
+bool Wait(std::int64_t ns) {
   ::poll(nullptr, 0, static_cast<int>(std::min<std::int64_t>(ns / 1'000'000 + 1, 1 << 30)));
+  return true;
 }
 
 }  // namespace
@@ -203,8 +204,9 @@ Status Outbox::Deliver(const std::function<Delivery(const OutboxBody&, MonoNs)>&
       return first;
     }
     if (pause_.next() > now) {
-      wait_(pause_.next() - now);
-      continue;
+      if (wait_(pause_.next() - now)) continue;
+      note(waits_for_);
+      return first;
     }
     const Result<std::string> body = Read(files_.front());
     if (!body.ok()) {

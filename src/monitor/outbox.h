@@ -80,8 +80,8 @@ class Outbox {
   std::uint64_t bytes() const { return bytes_; }
   const OutboxLosses& losses() const { return losses_; }
 
-  /// For tests: waits in place of the real thing.
-  void set_wait(std::function<void(std::int64_t ns)> wait) { wait_ = std::move(wait); }
+  /// What waits in place of a sleep; false: Deliver is to return.
+  void set_wait(std::function<bool(std::int64_t ns)> wait) { wait_ = std::move(wait); }
 
  private:
   struct File {
@@ -111,7 +111,7 @@ class Outbox {
   OutboxLosses losses_;
   RetryPause pause_;
   Status waits_for_;  // why the oldest has not arrived yet
-  std::function<void(std::int64_t)> wait_;
+  std::function<bool(std::int64_t)> wait_;
 };
 
 }  // namespace headway::monitor

@@ -26,6 +26,7 @@ class OutboxTest : public testing::Test {
     outbox->set_wait([this](std::int64_t ns) {
       waits.push_back(ns);
       clock.Advance(ns);
+      return true;
     });
     return *std::move(outbox);
   }

@@ -56,8 +56,14 @@ Status RemoteTensorBoardSink::Add(const std::string& path, bool left) {
   const std::string name = path.substr(path.rfind('/') + 1);
   auto uploader = ObjectUploader::Open(path, url_ + "/" + name, google_, http_, clock_);
   HEADWAY_RETURN_IF_ERROR(uploader.status());
+  (*uploader)->set_wait(wait_);
   files_.push_back({path, *std::move(uploader), left});
   return OkStatus();
+}
+
+void RemoteTensorBoardSink::set_wait(std::function<bool(std::int64_t)> wait) {
+  wait_ = std::move(wait);
+  for (const File& file : files_) file.uploader->set_wait(wait_);
 }
 
 Status RemoteTensorBoardSink::Put(const Sample& sample) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +29,8 @@ class RemoteTensorBoardSink final : public Sink {
                                                              const Clock* clock);
 
   std::string Destination() const override { return "TensorBoard event files in " + url_; }
+  /// As ObjectUploader has it.
+  void set_wait(std::function<bool(std::int64_t ns)> wait);
   Status Put(const Sample& sample) override;
   Status Deliver(MonoNs deadline) override { return Send(deadline, false); }
   Status Finish(MonoNs deadline) override { return Send(deadline, true); }
@@ -57,6 +61,7 @@ class RemoteTensorBoardSink final : public Sink {
   net::GoogleAuth* google_;
   net::HttpClient* http_;
   const Clock* clock_;
+  std::function<bool(std::int64_t)> wait_;
   std::vector<File> files_;
 };
 

@@ -24,6 +24,10 @@ class Sink {
   /// something twice does no harm.
   virtual Status Deliver(MonoNs /*deadline*/) { return OkStatus(); }
 
+  /// From another thread: what is under way in the sink's own should end soon, for Finish follows.
+  /// Until then nothing more is sent.
+  virtual void Hurry() {}
+
   /// The last call: sends what else would have waited for a better time, too.
   virtual Status Finish(MonoNs deadline) { return Deliver(deadline); }
 };

@@ -31,7 +31,10 @@ class SinksTest : public testing::Test {
     options.outbox_directory = folder + "/monitoring";
     auto sink = CloudMonitoringSink::Open(options, &google, &clock);
     EXPECT_TRUE(sink.ok()) << sink.status().ToString();
-    (*sink)->outbox()->set_wait([this](std::int64_t ns) { clock.Advance(ns); });
+    (*sink)->outbox()->set_wait([this](std::int64_t ns) {
+      clock.Advance(ns);
+      return true;
+    });
     return *std::move(sink);
   }
   Sample At(std::int64_t seconds, double productive_s) {

@@ -19,7 +19,13 @@ struct Curl {
   decltype(&curl_easy_init) easy_init = nullptr;
   decltype(&curl_easy_reset) easy_reset = nullptr;
   decltype(&curl_easy_setopt) easy_setopt = nullptr;
-  decltype(&curl_easy_perform) easy_perform = nullptr;
+  decltype(&curl_multi_init) multi_init = nullptr;
+  decltype(&curl_multi_add_handle) multi_add_handle = nullptr;
+  decltype(&curl_multi_remove_handle) multi_remove_handle = nullptr;
+  decltype(&curl_multi_perform) multi_perform = nullptr;
+  decltype(&curl_multi_poll) multi_poll = nullptr;
+  decltype(&curl_multi_info_read) multi_info_read = nullptr;
+  decltype(&curl_multi_cleanup) multi_cleanup = nullptr;
   decltype(&curl_easy_getinfo) easy_getinfo = nullptr;
   decltype(&curl_easy_cleanup) easy_cleanup = nullptr;
   decltype(&curl_easy_strerror) easy_strerror = nullptr;
@@ -36,7 +42,13 @@ Status LoadCurl(Curl* curl) {
   HEADWAY_RETURN_IF_ERROR(library->Find("curl_easy_init", &curl->easy_init));
   HEADWAY_RETURN_IF_ERROR(library->Find("curl_easy_reset", &curl->easy_reset));
   HEADWAY_RETURN_IF_ERROR(library->Find("curl_easy_setopt", &curl->easy_setopt));
-  HEADWAY_RETURN_IF_ERROR(library->Find("curl_easy_perform", &curl->easy_perform));
+  HEADWAY_RETURN_IF_ERROR(library->Find("curl_multi_init", &curl->multi_init));
+  HEADWAY_RETURN_IF_ERROR(library->Find("curl_multi_add_handle", &curl->multi_add_handle));
+  HEADWAY_RETURN_IF_ERROR(library->Find("curl_multi_remove_handle", &curl->multi_remove_handle));
+  HEADWAY_RETURN_IF_ERROR(library->Find("curl_multi_perform", &curl->multi_perform));
+  HEADWAY_RETURN_IF_ERROR(library->Find("curl_multi_poll", &curl->multi_poll));
+  HEADWAY_RETURN_IF_ERROR(library->Find("curl_multi_info_read", &curl->multi_info_read));
+  HEADWAY_RETURN_IF_ERROR(library->Find("curl_multi_cleanup", &curl->multi_cleanup));
   HEADWAY_RETURN_IF_ERROR(library->Find("curl_easy_getinfo", &curl->easy_getinfo));
   HEADWAY_RETURN_IF_ERROR(library->Find("curl_easy_cleanup", &curl->easy_cleanup));
   HEADWAY_RETURN_IF_ERROR(library->Find("curl_easy_strerror", &curl->easy_strerror));
@@ -126,6 +138,7 @@ class CurlClient final : public HttpClient {
   CurlClient& operator=(const CurlClient&) = delete;
   ~CurlClient() override {
     if (handle_ != nullptr) curl_->easy_cleanup(handle_);
+    if (multi_ != nullptr) curl_->multi_cleanup(multi_);
   }
 
   Result<Response> Send(const Request& request, MonoNs deadline) override {
@@ -157,7 +170,8 @@ class CurlClient final : public HttpClient {
     }
     HEADWAY_RETURN_IF_ERROR(TheCurl().status());
     curl_ = &*TheCurl();
-    handle_ = curl_->easy_init();
+    multi_ = curl_->multi_init();
+    if (multi_ != nullptr) handle_ = curl_->easy_init();
     if (handle_ == nullptr) return {Code::kUnavailable, "libcurl has no memory for a request"};
     return OkStatus();
   }
@@ -211,9 +225,33 @@ class CurlClient final : public HttpClient {
     return OkStatus();
   }
 
+  // nullopt: interrupted.
+  std::optional<CURLcode> Transfer() {
+    constexpr int kLookMs = 100;  // how often it looks whether it is
+    if (curl_->multi_add_handle(multi_, handle_) != CURLM_OK) return CURLE_OUT_OF_MEMORY;
+    std::optional<CURLcode> done;
+    int running = 1;
+    while (!done && !IsInterrupted()) {
+      if (curl_->multi_perform(multi_, &running) != CURLM_OK) done = CURLE_OUT_OF_MEMORY;
+      int left = 0;
+      while (const CURLMsg* const message = curl_->multi_info_read(multi_, &left)) {
+        if (message->msg == CURLMSG_DONE) done = message->data.result;
+      }
+      if (!done) curl_->multi_poll(multi_, nullptr, 0, kLookMs, nullptr);
+    }
+    curl_->multi_remove_handle(multi_, handle_);
+    return done;
+  }
+
+  bool IsInterrupted() const {
+    return options_.interrupted != nullptr && options_.interrupted->load();
+  }
+
   Status Perform(const std::string& host, Incoming& in) {
     error_[0] = '\0';
-    const CURLcode code = curl_->easy_perform(handle_);
+    const std::optional<CURLcode> done = Transfer();
+    if (!done) return {Code::kUnavailable, "no answer from " + host + ": interrupted"};
+    const CURLcode code = *done;
     if (in.too_large) {
       return {Code::kResourceExhausted,
               "the answer of " + host + " is larger than " + std::to_string(in.limit) + " bytes"};
@@ -231,6 +269,7 @@ class CurlClient final : public HttpClient {
   const Clock* clock_;
   HttpOptions options_;
   const Curl* curl_ = nullptr;
+  CURLM* multi_ = nullptr;
   CURL* handle_ = nullptr;
   bool set_ = true;  // all options so far were taken
   char error_[CURL_ERROR_SIZE] = {};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -45,6 +46,9 @@ class HttpClient {
 };
 
 struct HttpOptions {
+  /// Once it is true requests end within a tenth of a second (Unavailable). May be null; must
+  /// outlive the client.
+  const std::atomic<bool>* interrupted = nullptr;
   std::size_t response_bytes_limit = std::size_t{4} << 20;  ///< of a body, and of its headers
 };
 

@@ -39,7 +39,7 @@ KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 SECRET = "secret/of+s3"
 SPACING_S = 5
 PREFIX = "compute.googleapis.com/workload/"
-COMMON = {"accelerator_type", "cluster_name"}
+COMMON = {"accelerator_type"}  # and cluster_name, where it is known
 METRICS = {  # name: kind of value, labels
     "goodput_time": ("double_value", {"goodput_source"}),
     "badput_time": ("double_value", {"badput_source"}),
@@ -148,7 +148,7 @@ def create_time_series(body: str, project: str) -> dict[str, Any]:
         labels = dict(series.metric.labels)
         name = series.metric.type.removeprefix(PREFIX)
         kind, wanted = METRICS[name]
-        if set(labels) != (set() if wanted is None else wanted | COMMON):
+        if set(labels) - {"cluster_name"} != (set() if wanted is None else wanted | COMMON):
             raise Refusal(400, f"labels of {name}: {labels}")
         if any(len(text) > 1024 for text in labels.values()):
             raise Refusal(400, f"a label of {name} is too long")
@@ -321,6 +321,8 @@ class Handler(BaseHTTPRequestHandler):
                 if not words.startswith("<"):
                     words = json.dumps({"error": {"code": refusal.status, "message": words}})
                 self.answer(refusal.status, words.encode(), refusal.headers)
+            except (ConnectionError, TimeoutError):  # it did not wait for the answer
+                self.close_connection = True
             except Exception as error:  # what could not even be parsed
                 STATE.faults.append(repr(error))
                 self.answer(400, repr(error).encode(), {})

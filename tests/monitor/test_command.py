@@ -1,0 +1,339 @@
+"""`headway monitor` beside a program that trains: what arrives where, and what survives."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import FOREIGN, ROOT, SECONDS, Cloud
+
+TOKEN = "ya29.fixed"
+
+TRAINING = """
+import sys, time
+import headway
+run = headway.init(run="job")
+with run.training_prep():
+    time.sleep(0.05)
+for i in range(int(sys.argv[1])):
+    with run.step(i):
+        time.sleep(0.02)
+    if i == 10:
+        with run.span("eval"):
+            time.sleep(0.05)
+run.finish()
+"""
+
+DROP_IN = """
+import time
+from ml_goodput_measurement import goodput, monitoring
+options = monitoring.GCPOptions(project_id="p1", location="us-central1-a", acc_type="TPU-v5p")
+monitor = monitoring.GoodputMonitor(
+    "job", "goodput_job", "", 30, monitoring_enabled=True, include_badput_breakdown=True,
+    gcp_options=options,
+)
+recorder = goodput.GoodputRecorder("job", "goodput_job", True)
+recorder.record_job_start_time()
+monitor.start_goodput_uploader()
+monitor.start_rolling_window_goodput_uploader([3600])
+for step in range(20):
+    recorder.record_step_start_time(step)
+    time.sleep(0.02)
+recorder.record_job_end_time()
+monitor.stop_goodput_uploader()
+monitor.stop_rolling_window_goodput_uploader()
+"""
+
+
+class Place:
+    """A data directory, and an environment in which nothing of this machine matters."""
+
+    def __init__(self, folder: Path, cloud: Cloud | None) -> None:
+        self.dir = folder / "data"
+        kept = {key: text for key, text in os.environ.items() if not key.startswith(FOREIGN)}
+        self.env = {
+            **kept,
+            "HOME": "/nonexistent",
+            "HEADWAY_DIR": str(self.dir),
+            "HEADWAY_PROGRAM": os.environ["HEADWAY_BIN"] + "/headway",
+            "GCE_METADATA_HOST": "127.0.0.1:9",
+            "PYTHONPATH": os.pathsep.join(
+                [str(ROOT / "python/compat"), kept.get("PYTHONPATH", "")]
+            ),
+        }
+        if cloud is not None:
+            cloud.control(tokens=[TOKEN])
+            self.env |= {
+                "HEADWAY_MONITORING_ENDPOINT": cloud.url,
+                "HEADWAY_LOGGING_ENDPOINT": cloud.url,
+                "STORAGE_EMULATOR_HOST": cloud.url,
+                "HEADWAY_GOOGLE_ACCESS_TOKEN": TOKEN,
+            }
+
+    def python(self, program: str, *arguments: str) -> None:
+        done = subprocess.run(
+            [sys.executable, "-c", program, *arguments], env=self.env, timeout=SECONDS,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+
+    def monitor(self, *options: str, steps: int = 30) -> subprocess.CompletedProcess[str]:
+        """Trains with a monitor beside it; returns when both have ended."""
+        training = subprocess.Popen([sys.executable, "-c", TRAINING, str(steps)], env=self.env)
+        done = subprocess.run(
+            [
+                self.env["HEADWAY_PROGRAM"], "monitor", "job", "--beside", str(training.pid),
+                "--every", "200ms", *options,
+            ],
+            env=self.env, timeout=SECONDS, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert training.wait() == 0
+        return done
+
+    def state(self) -> dict[str, Any]:
+        folder = self.dir / "monitors/default/job"
+        newest = max(folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+        state: dict[str, Any] = json.loads(newest.read_text())
+        return state
+
+    def waiting(self) -> list[Path]:
+        """Requests and event files that have not been sent."""
+        folder = self.dir / "monitors/default/job/waiting"
+        return [
+            path
+            for path in folder.rglob("*")
+            if path.is_file() and path.stat().st_size > 0 and path.name != "last-point"
+        ]
+
+
+@pytest.fixture
+def place(tmp_path: Path, cloud: Cloud) -> Place:
+    return Place(tmp_path, cloud)
+
+
+CLOUD = ("--cloud-monitoring", "--cloud-project", "p1", "--cloud-location", "us-central1-a")
+
+
+def test_everything_arrives_in_google_cloud(place: Place, cloud: Cloud) -> None:
+    done = place.monitor(
+        *CLOUD, "--window", "1h", "--cloud-log", "goodput_job", "--tensorboard",
+        "gs://bucket/logs/job", "--final", "20s",
+    )  # fmt: skip
+    assert done.returncode == 0, (done.stderr, place.state())
+    seen = cloud.control()
+    assert seen["faults"] == []
+    names = {point["name"] for point in seen["points"]}
+    assert {"goodput_time", "badput_time", "total_elapsed_time", "interval_goodput"} <= names
+    last = [p for p in seen["points"] if p["name"] == "max_productive_steps"][-1]
+    assert int(last["value"]) == 29
+    sources = {p["labels"].get("badput_source") for p in seen["points"]}
+    assert "CUSTOM_BADPUT_EVENTS.EVAL" in sources
+    # What ml-goodput-measurement would have logged: each start and each end.
+    steps = [e["payload"]["step_count"] for e in seen["entries"] if "step_count" in e["payload"]]
+    assert steps == list(range(30))
+    assert {"job_start_time", "training_prep_end_time", "job_end_time"} <= {
+        key for entry in seen["entries"] for key in entry["payload"]
+    }
+    assert [name.rsplit("/", 1)[0] for name in seen["objects"]] == ["gs://bucket/logs/job"]
+    assert place.waiting() == []
+    state = place.state()
+    assert [d["error"] for d in state["destinations"]] == ["", "", ""]
+    assert any("Cloud Monitoring of project p1" in d["destination"] for d in state["destinations"])
+
+
+def test_what_the_service_refuses_is_told_in_its_words(place: Place, cloud: Cloud) -> None:
+    message = "Permission monitoring.timeSeries.create denied (or the resource may not exist)."
+    body = json.dumps({"error": {"code": 403, "message": message}})
+    cloud.control(plan=[{"status": 403, "body": body}] * 50)
+    done = place.monitor(*CLOUD)
+    assert done.returncode == 4
+    (destination,) = place.state()["destinations"]
+    assert message in destination["error"] and "403" in destination["error"]
+    assert TOKEN not in json.dumps(place.state())
+
+
+def test_what_could_not_be_sent_is_sent_by_the_next_monitor(place: Place, cloud: Cloud) -> None:
+    options = (*CLOUD, "--cloud-log", "goodput_job", "--tensorboard", "gs://bucket/tb")
+    away = Place(place.dir.parent, cloud)
+    for name in ("HEADWAY_MONITORING_ENDPOINT", "HEADWAY_LOGGING_ENDPOINT", "STORAGE_EMULATOR_HOST"):
+        away.env[name] = "http://127.0.0.1:9"
+    begin = time.monotonic()
+    done = away.monitor(*options, "--final", "1s")
+    assert done.returncode == 4
+    assert time.monotonic() - begin < 20
+    assert cloud.control()["points"] == []
+    assert len(away.waiting()) >= 3
+    assert all(d["failures"] > 0 for d in away.state()["destinations"])
+
+    assert place.monitor(*options, "--final", "20s").returncode == 0, place.state()
+    seen = cloud.control()
+    assert seen["faults"] == []
+    # Both runs' values, the first one's with the times at which they were taken.
+    ends = sorted(p["end"] for p in seen["points"] if p["name"] == "goodput_time")
+    assert len(ends) >= 2
+    assert len(seen["objects"]) == 2
+    assert place.waiting() == []
+
+
+def test_without_google_cloud_nothing_is_sent_and_nothing_waits(tmp_path: Path) -> None:
+    place = Place(tmp_path, None)
+    begin = time.monotonic()
+    done = place.monitor("--cloud-monitoring", "--cloud-if-there", "--tensorboard", str(tmp_path))
+    assert done.returncode == 0, place.state()
+    assert time.monotonic() - begin < 15
+    assert any("off" in d["destination"] for d in place.state()["destinations"])
+    done = place.monitor("--cloud-monitoring")
+    assert done.returncode == 4
+    assert "project" in place.state()["destinations"][0]["error"]
+
+
+def test_the_drop_in_sends_the_incumbents_metrics(place: Place, cloud: Cloud) -> None:
+    place.python(DROP_IN)
+    seen = cloud.control()
+    assert seen["faults"] == []
+    named = {p["name"]: p for p in seen["points"]}
+    assert int(named["max_productive_steps"]["value"]) == 19
+    assert named["goodput_time"]["labels"]["accelerator_type"] == "TPU-v5p"
+    assert named["interval_goodput"]["labels"]["rolling_window_size"] == "3600"
+    assert 0 < named["interval_goodput"]["value"] <= 100
+
+
+class Collector:
+    """An OTLP endpoint that keeps what it is sent; `plan` are statuses to answer first."""
+
+    def __init__(self) -> None:
+        collector = self
+        self.plan: list[int] = []
+        self.bodies: list[tuple[str, dict[str, str], bytes]] = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                status = collector.plan.pop(0) if collector.plan else 200
+                if status == 200:
+                    collector.bodies.append((self.path, dict(self.headers), body))
+                self.send_response(status)
+                self.send_header("Content-Length", "2")
+                self.end_headers()
+                self.wfile.write(b"{}")
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    one = Collector()
+    yield one
+    one.server.shutdown()
+
+
+def test_a_collector_gets_each_sample_once(tmp_path: Path, collector: Collector) -> None:
+    place = Place(tmp_path, None)
+    place.env["OTEL_EXPORTER_OTLP_HEADERS"] = "x-tenant=a%20b, authorization=Bearer%20secret-of-otel"
+    collector.plan = [503, 429]
+    done = place.monitor("--otlp", collector.url, "--otlp-json", "--window", "600s")
+    assert done.returncode == 0, place.state()
+    path, headers, body = collector.bodies[-1]
+    assert path == "/v1/metrics"
+    assert (headers["Content-Type"], headers["x-tenant"]) == ("application/json", "a b")
+    (resource,) = json.loads(body)["resourceMetrics"]
+    metrics = {m["name"]: m for m in resource["scopeMetrics"][0]["metrics"]}
+    point = metrics["headway.step.max_productive"]["gauge"]["dataPoints"][0]
+    assert int(point["asInt"]) == 29
+    assert "headway.interval.goodput" in {
+        m["name"]
+        for _, _, text in collector.bodies
+        for m in json.loads(text)["resourceMetrics"][0]["scopeMetrics"][0]["metrics"]
+    }
+    times = [
+        json.loads(text)["resourceMetrics"][0]["scopeMetrics"][0]["metrics"][0]["gauge"][
+            "dataPoints"
+        ][0]["timeUnixNano"]
+        for _, _, text in collector.bodies
+    ]
+    assert times == sorted(times, key=int)
+    assert "secret-of-otel" not in json.dumps(place.state())
+
+
+def test_protocol_buffers_are_the_default(tmp_path: Path, collector: Collector) -> None:
+    place = Place(tmp_path, None)
+    place.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = collector.url + "/"
+    assert place.monitor("--otlp", "env").returncode == 0
+    path, headers, body = collector.bodies[-1]
+    assert (path, headers["Content-Type"]) == ("/v1/metrics", "application/x-protobuf")
+    assert body[:1] == b"\x0a" and b"headway.goodput.ratio" in body
+
+
+def test_prometheus_sees_it_while_it_trains(tmp_path: Path) -> None:
+    place = Place(tmp_path, None)
+    file = tmp_path / "job.prom"
+    training = subprocess.Popen([sys.executable, "-c", TRAINING, "60"], env=place.env)
+    monitor = subprocess.Popen(
+        [
+            place.env["HEADWAY_PROGRAM"], "monitor", "job", "--beside", str(training.pid),
+            "--every", "100ms", "--prometheus-listen", "0", "--prometheus-file", str(file),
+        ],
+        env=place.env,
+    )  # fmt: skip
+    text = ""
+    until = time.monotonic() + SECONDS
+    while "headway_goodput_ratio" not in text:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+        states = list((place.dir / "monitors/default/job").glob("*.json"))
+        if states:
+            state = json.loads(states[0].read_text())
+            (url,) = [
+                word
+                for d in state["destinations"]
+                for word in d["destination"].split()
+                if word.startswith("http://")
+            ]
+            with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url) as answer:
+                text = answer.read().decode()
+    assert training.wait() == 0 and monitor.wait() == 0
+    assert 'headway_max_productive_step{project="default",run="job"} 59' in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ((), "somewhere to tell"),
+        (("--tensorboard", "ftp://host/x"), "ftp://host/x"),
+        (("--tensorboard", "gs://"), "gs://"),
+        (("--prometheus-file", "/nonexistent/x.prom"), "/nonexistent"),
+        (("--prometheus-file", "x.txt"), ".prom"),
+        (("--prometheus-listen", "nowhere"), "nowhere"),
+        (("--otlp", "env"), "OTEL_EXPORTER_OTLP_ENDPOINT"),
+        (("--otlp", "gopher://x"), "OTLP endpoint"),
+        (("--tensorboard", "x", "--window", "1ms"), "1ms"),
+        (("--tensorboard", "x", "--every", "1ns"), "--every"),
+        (("--tensorboard", "x", "--ideal-step", "fast"), "fast"),
+        (("--tensorboard", "x", "--beside", "me"), "--beside"),
+        (("--tensorboard", "x", "--windows-only"), "--window"),
+    ],
+)
+def test_calls_that_are_wrong(tmp_path: Path, options: tuple[str, ...], words: str) -> None:
+    place = Place(tmp_path, None)
+    done = subprocess.run(
+        [place.env["HEADWAY_PROGRAM"], "monitor", "job", *options],
+        env=place.env, cwd=tmp_path, timeout=SECONDS, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode in (1, 2), done.stderr
+    assert words in done.stderr
