@@ -4,6 +4,7 @@
 #include "base/json_writer.h"
 #include "base/limits.h"
 #include "cli/commands.h"
+#include "cli/import_cloud_log.h"
 #include "cli/import_events.h"
 #include "cli/import_files.h"
 #include "cli/import_journal.h"
@@ -30,7 +31,8 @@ class ImportCommand final : public Command {
         "Event files (jsonl) hold one JSON object a line, see docs/formats/jsonl.md; several files "
         "of one call tell of one job. Journals (hwj) are copied as they are. Importing the same "
         "data again changes nothing. cloud-logging reads what ml-goodput-measurement left in Cloud "
-        "Logging (gcloud logging read --format=json): each job of it becomes a run. mllog reads "
+        "Logging (gcloud logging read --format=json): each job of it becomes a run. "
+        "cloud-logging://PROJECT/LOG, with --run JOB, reads it from there. mllog reads "
         "MLPerf result logs, whose blocks become steps. tensorboard reads event files of "
         "TensorBoard: their scalars become metrics, each file is a writer.");
     description->Positional("FILE", &files_, "an event file or a journal; - is standard input")
@@ -51,6 +53,8 @@ class ImportCommand final : public Command {
     description->Example("headway import /mnt/node7/*.hwj", "journals of another machine");
     description->Example("headway import log.json --as cloud-logging",
                          "history of jobs that recorded with ml-goodput-measurement");
+    description->Example("headway import cloud-logging://my-project/goodput_llama --run llama",
+                         "the same, read from Cloud Logging itself");
     description->Example("headway import logs/events.* --as tensorboard --run llama-7b",
                          "the scalars of a TensorBoard directory");
   }
@@ -67,6 +71,12 @@ class ImportCommand final : public Command {
     EventText events;
     for (std::size_t i = 0; i < files_.size(); ++i) {
       progress.Update(static_cast<double>(i) / static_cast<double>(files_.size()));
+      if (IsCloudLog(files_[i])) {
+        as_ = "cloud-logging";
+        HEADWAY_RETURN_IF_ERROR(ReadCloudLog(
+            files_[i], run_, [&](std::string_view page) { return TakeCloudLog(files_[i], page); }));
+        continue;
+      }
       Result<Input> input = OpenInput(files_[i]);
       if (!input.ok()) return input.status();
       if (as_ == "hwj" || (as_.empty() && input->journal)) {
@@ -81,7 +91,9 @@ class ImportCommand final : public Command {
         continue;
       }
       if (as_ == "cloud-logging") {
-        HEADWAY_RETURN_IF_ERROR(ReadCloudLog(&*input));
+        std::string text;
+        HEADWAY_RETURN_IF_ERROR(ReadRest(&*input, &text));
+        HEADWAY_RETURN_IF_ERROR(TakeCloudLog(input->name, text));
         continue;
       }
       if (run_.empty()) {
@@ -120,15 +132,13 @@ class ImportCommand final : public Command {
   }
 
  private:
-  Status ReadCloudLog(Input* input) {
-    std::string text;
-    HEADWAY_RETURN_IF_ERROR(ReadRest(input, &text));
+  Status TakeCloudLog(const std::string& name, std::string_view text) {
     cloud_logging::Translation log = cloud_logging::Translate(text);
-    HEADWAY_RETURN_IF_ERROR(NoteProblems(input->name, log.problems, log.problems_total));
+    HEADWAY_RETURN_IF_ERROR(NoteProblems(name, log.problems, log.problems_total));
     foreign_ += log.foreign;
     for (cloud_logging::Job& job : log.jobs) {
       EventText& events = jobs_[job.name];
-      events.Begin(input->name);
+      events.Begin(name);
       events.text += job.events;
       if (job.name.empty()) nameless_ += job.entries;
     }

@@ -166,8 +166,8 @@ def test_what_the_service_refuses_is_told_in_its_words(place: Place, cloud: Clou
 def test_what_could_not_be_sent_is_sent_by_the_next_monitor(place: Place, cloud: Cloud) -> None:
     options = (*CLOUD, "--cloud-log", "goodput_job", "--tensorboard", "gs://bucket/tb")
     away = Place(place.dir.parent, cloud)
-    for name in ("HEADWAY_MONITORING_ENDPOINT", "HEADWAY_LOGGING_ENDPOINT", "STORAGE_EMULATOR_HOST"):
-        away.env[name] = "http://127.0.0.1:9"
+    services = ("HEADWAY_MONITORING_ENDPOINT", "HEADWAY_LOGGING_ENDPOINT", "STORAGE_EMULATOR_HOST")
+    away.env |= dict.fromkeys(services, "http://127.0.0.1:9")
     begin = time.monotonic()
     done = away.monitor(*options, "--final", "1s")
     assert done.returncode == 4
@@ -245,7 +245,8 @@ def collector() -> Iterator[Collector]:
 
 def test_a_collector_gets_each_sample_once(tmp_path: Path, collector: Collector) -> None:
     place = Place(tmp_path, None)
-    place.env["OTEL_EXPORTER_OTLP_HEADERS"] = "x-tenant=a%20b, authorization=Bearer%20secret-of-otel"
+    secret = "Bearer%20secret-of-otel"
+    place.env["OTEL_EXPORTER_OTLP_HEADERS"] = f"x-tenant=a%20b, authorization={secret}"
     collector.plan = [503, 429]
     done = place.monitor("--otlp", collector.url, "--otlp-json", "--window", "600s")
     assert done.returncode == 0, place.state()
@@ -337,3 +338,27 @@ def test_calls_that_are_wrong(tmp_path: Path, options: tuple[str, ...], words: s
     )  # fmt: skip
     assert done.returncode in (1, 2), done.stderr
     assert words in done.stderr
+
+
+def test_a_log_is_read_back_from_the_cloud(place: Place, cloud: Cloud, tmp_path: Path) -> None:
+    done = place.monitor("--cloud-project", "p1", "--cloud-log", "goodput_job", "--final", "20s")
+    assert done.returncode == 0, place.state()
+    other = Place(tmp_path / "other", cloud)
+
+    def headway(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [place.env["HEADWAY_PROGRAM"], *arguments],
+            env=other.env, timeout=SECONDS, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    made = headway("import", "cloud-logging://p1/goodput_job", "--run", "job")
+    assert made.returncode == 0, made.stderr
+    report = json.loads(headway("goodput", "job", "--accounting", "compat", "--json").stdout)
+    assert (report["state"], report["steps"]["max_productive_step"]) == ("completed", 29)
+    for wrong, words in (
+        (("cloud-logging://p1", "--run", "job"), "cloud-logging://PROJECT/LOG"),
+        (("cloud-logging://p1/goodput_job",), "--run JOB"),
+        (("cloud-logging://p1/goodput_job", "--run", "nobody"), "no entry"),
+    ):
+        done = headway("import", *wrong)
+        assert done.returncode in (1, 2, 3) and words in done.stderr, done.stderr

@@ -11,7 +11,14 @@ from typing import Any, Optional, Union
 from headway import _native
 from headway._beside import Companion
 
-from ml_goodput_measurement.src import _notice, _sinks, _sources, gcp_metrics, goodput, goodput_utils
+from ml_goodput_measurement.src import (
+    _notice,
+    _sinks,
+    _sources,
+    gcp_metrics,
+    goodput,
+    goodput_utils,
+)
 
 BadputType = goodput_utils.BadputType
 GCPMetrics = gcp_metrics.GCPMetrics
