@@ -123,8 +123,8 @@ class RunsShowCommand final : public Command {
       attempts.AddRow({std::to_string(attempt.index), ShowTime(attempt.start),
                        ShowDuration(std::max<std::int64_t>(0, end - attempt.start)),
                        std::string(AttemptEndName(attempt.end_kind)),
-                       ShowExit(attempt.exit_status, attempt.signal), ShowCount(attempt.first_step),
-                       ShowCount(attempt.last_step)});
+                       ShowExit(attempt.exit_status, attempt.signal, attempt.notice),
+                       ShowCount(attempt.first_step), ShowCount(attempt.last_step)});
     }
     if (!attempts.empty()) out += attempts.Render(terminal) + "\n";
     std::string directory;
