@@ -167,7 +167,7 @@ class Report:
         run: Its name.
         project: Its project.
         accounting: "exact".
-        state: "running", "restarting", "completed", "failed" or "interrupted".
+        state: "not_started", "running", "restarting", "completed", "failed" or "interrupted".
         down_since: Since when an interrupted run has been down.
         start: First sign of life.
         end: Last one.

@@ -101,6 +101,7 @@ void WriteDisruptions(JsonWriter* json, const Report& report, const JsonOptions&
 
 std::string_view RunStateName(RunState state) {
   switch (state) {
+    case RunState::kNotStarted: return "not_started";
     case RunState::kRunning: return "running";
     case RunState::kRestarting: return "restarting";
     case RunState::kCompleted: return "completed";

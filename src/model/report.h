@@ -18,7 +18,14 @@ namespace headway {
 
 class JsonWriter;
 
-enum class RunState : std::uint8_t { kRunning, kRestarting, kCompleted, kFailed, kInterrupted };
+enum class RunState : std::uint8_t {
+  kNotStarted,
+  kRunning,
+  kRestarting,
+  kCompleted,
+  kFailed,
+  kInterrupted
+};
 std::string_view RunStateName(RunState state);
 
 /// How an attempt ended; the JSON's `end_kind`.
@@ -86,7 +93,7 @@ struct Report {
   std::string run;
   std::string project = "default";
   std::string accounting = "exact";
-  RunState state = RunState::kRunning;
+  RunState state = RunState::kNotStarted;
   std::optional<std::int64_t> down_since;
   std::optional<std::int64_t> start, end;  // nullopt for a run without a record
   std::int64_t as_of = 0;

@@ -1633,8 +1633,8 @@ def report(
     elapsed = sum(sums.values())
     productive = sum(ns for (category, _), ns in sums.items() if category == "productive")
     attempts = run.attempts
-    last_kind = attempts[-1].end_kind if attempts else "open"
-    states = {"open": "running", "clean": "completed", "lost": "interrupted"}
+    last_kind = attempts[-1].end_kind if attempts else "none"
+    states = {"none": "not_started", "open": "running", "clean": "completed", "lost": "interrupted"}
     start = run.start if attempts else None
     end_of_run = run.end if attempts else None
     low, high = (start, end_of_run) if attempts else (0, 0)
