@@ -2,6 +2,7 @@
 
 #include <headway/headway.h>
 
+#include <csignal>
 #include <cstdint>
 #include <exception>
 #include <string>
@@ -205,7 +206,8 @@ class Recorder {
  private:
   void Close() noexcept {
     if (handle_ == nullptr) return;
-    if (std::uncaught_exceptions() > exceptions_) headway_finish(handle_, 1);
+    // Somebody may catch it: with which status the process ends is not known.
+    if (std::uncaught_exceptions() > exceptions_) headway_finish(handle_, -1);
     headway_release(std::exchange(handle_, nullptr), this);
   }
   static void HookTerminate() noexcept;
@@ -248,7 +250,7 @@ inline void Recorder::HookTerminate() noexcept {
   static const std::terminate_handler previous = std::get_terminate();
   static const bool hooked = [] {
     std::set_terminate([] {
-      headway_finish_all(1);
+      headway_finish_all(128 + SIGABRT);  // what a shell will say
       if (previous != nullptr) previous();
     });
     return true;

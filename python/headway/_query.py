@@ -184,5 +184,9 @@ def _window(window: Window | None) -> tuple[str | None, str | None]:
         if not dots:
             raise InvalidArgumentError("INVALID_ARGUMENT", f"a window is A..B, not {window!r}")
         return first or None, last or None
+    if not isinstance(window, (tuple, list)) or len(window) != 2:
+        raise InvalidArgumentError(
+            "INVALID_ARGUMENT", f"a window is 'A..B' or a pair of times, not {window!r}"
+        )
     begin, end = (None if time is None else to_text(time) for time in window)
     return begin, end

@@ -68,8 +68,9 @@ class Attempt:
 
     Attributes:
         end_kind: "open", "clean", "failed", "exit" or "lost".
-        exit_status: As a supervisor saw it.
-        signal: That ended it.
+        exit_status: As a supervisor saw it, else as the program's failed end said.
+        signal: That ended it, as a supervisor saw it.
+        notice: It was told to stop: by this signal, or 0 by a preemption notice. None: it was not.
     """
 
     index: int
@@ -78,6 +79,7 @@ class Attempt:
     end_kind: str
     exit_status: int | None
     signal: int | None
+    notice: int | None
     first_step: int | None
     last_step: int | None
 
@@ -94,7 +96,8 @@ class Disruption:
         downtime_ns: From the end to the next start.
         reinit_ns: From there to the first step.
         regained: When training was as far as before.
-        cause: Probable reason, for people.
+        exit_status: Of the attempt, as are signal and notice.
+        cause: Probable reason: "notice", "hang", "signal", "exit_status", "failed" or "lost".
     """
 
     time: Instant
@@ -106,6 +109,7 @@ class Disruption:
     regained: Instant | None
     exit_status: int | None
     signal: int | None
+    notice: int | None
     cause: str
 
 
@@ -163,7 +167,7 @@ class Report:
         run: Its name.
         project: Its project.
         accounting: "exact".
-        state: "running", "restarting", "completed", "failed" or "interrupted".
+        state: "not_started", "running", "restarting", "completed", "failed" or "interrupted".
         down_since: Since when an interrupted run has been down.
         start: First sign of life.
         end: Last one.

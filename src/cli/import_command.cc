@@ -3,6 +3,7 @@
 
 #include "base/json_writer.h"
 #include "base/limits.h"
+#include "base/names.h"
 #include "cli/commands.h"
 #include "cli/import_cloud_log.h"
 #include "cli/import_events.h"
@@ -23,6 +24,11 @@ constexpr std::size_t kProblemsShown = 10;
 constexpr std::string_view kNotStrict = "; mend or remove the line, or import without --strict";
 constexpr std::string_view kTimesDiffer =
     "a time in seconds (\"ts\") and the same in nanoseconds (\"ts_ns\") differ by more than 1 ms";
+
+std::string Counted(std::uint64_t count, std::string_view what) {
+  return ShowCount(static_cast<std::int64_t>(count)) + " " + std::string(what) +
+         (count == 1 ? "" : "s");
+}
 
 class ImportCommand final : public Command {
  public:
@@ -60,10 +66,16 @@ class ImportCommand final : public Command {
   }
 
   Result<int> Run(const Context& context) override {
+    if (place_.dirs.size() > 1) {
+      return Status(Code::kInvalidArgument, "--dir was given " +
+                                                std::to_string(place_.dirs.size()) +
+                                                " times; an import writes below one directory");
+    }
     std::optional<std::string> project;
     if (!place_.project.empty()) project = place_.project;
     HEADWAY_RETURN_IF_ERROR(Resolve(&place_));
-    if (!run_.empty()) HEADWAY_RETURN_IF_ERROR(CheckName("the run's name", run_));
+    HEADWAY_RETURN_IF_ERROR(CheckNewName("the run's name", run_));
+    HEADWAY_RETURN_IF_ERROR(CheckNewName("the project", place_.project));
     const std::string& dir = place_.dirs.front();
     SweepStaging(dir, SystemClock::WallNow());
 
@@ -85,7 +97,7 @@ class ImportCommand final : public Command {
         target.project = project;
         if (!run_.empty()) target.run = run_;
         target.strict = strict_;
-        const Result<ImportedRun> made = CopyJournal(&*input, target, &damage_);
+        const Result<ImportedRun> made = CopyJournal(&*input, target, &torn_);
         if (!made.ok()) return made.status();
         Add(*made);
         continue;
@@ -263,6 +275,7 @@ class ImportCommand final : public Command {
         WriteRuns(events, import->runs, {dir, place_.project, run_, replace_});
     if (!made.ok()) return made.status();
     for (const ImportedRun& run : *made) Add(run);
+    event_runs_ = std::max(event_runs_, made->size());
     return OkStatus();
   }
 
@@ -319,7 +332,11 @@ class ImportCommand final : public Command {
       return;
     }
     TellEventProblems(events, import);
-    TellProblems(damage_);
+    std::vector<Status> problems = damage_;
+    for (const JournalProblem& problem : torn_) {
+      problems.emplace_back(Code::kDataLoss, problem.file + ": " + problem.sentence + "; left out");
+    }
+    TellProblems(problems);
     tensorboard_.Tell();
     if (foreign_ > 0) {
       Complain("warning: " + ShowCount(static_cast<std::int64_t>(foreign_)) +
@@ -330,14 +347,16 @@ class ImportCommand final : public Command {
       line += PrintableLine(run.name);
       if (run.project != "default") line += " of project " + PrintableLine(run.project);
       line += run.unchanged ? " is there already, with these " : ": ";
-      line += ShowCount(static_cast<std::int64_t>(run.records)) + " records in " +
-              ShowCount(static_cast<std::int64_t>(run.journals)) +
-              (run.journals == 1 ? " journal" : " journals");
+      line += Counted(run.records, "record") + " in " + Counted(run.journals, "journal");
       if (!run.unchanged) line += ", from " + ShowTime(ledger::TakenTime(run.start)) + " UTC on";
       *context.out << line << "\n";
     }
-    if (runs_.size() > 1 && !events.sources.empty()) {
-      *context.out << "the file tells of several runs of one name: the newest is "
+    if (import.problems_total > 0) {
+      *context.out << Counted(import.problems_total, "line") << " skipped\n";
+    }
+    if (event_runs_ > 1) {
+      *context.out << (events.sources.size() > 1 ? "the files tell of" : "the file tells of")
+                   << " several runs of one name: the newest is "
                    << PrintableLine(runs_.back().name) << ", the others are NAME@DATE; see "
                    << "headway runs list\n";
     }
@@ -369,16 +388,23 @@ class ImportCommand final : public Command {
           .EndObject();
     }
     for (const Status& damage : damage_) {
-      const bool foreign = as_ == "cloud-logging" || as_ == "mllog";
-      const char* const code = foreign ? "bad_entry" : "journal_damage";
-      json.BeginObject().Field("code", code).Field("message", damage.message());
+      json.BeginObject().Field("code", "bad_entry").Field("message", damage.message());
       json.EndObject();
+    }
+    for (const JournalProblem& problem : torn_) {
+      json.BeginObject()
+          .Field("file", problem.file)
+          .Field("offset", problem.offset)
+          .Field("bytes", problem.bytes)
+          .Field("code", problem.code)
+          .Field("message", problem.sentence)
+          .EndObject();
     }
     tensorboard_.WriteProblems(&json);
     json.EndArray();
     json.Field("problems_total", import.problems_total +
                                      std::max<std::uint64_t>(damage_.size(), entries_left_out_) +
-                                     tensorboard_.problems_total())
+                                     torn_.size() + tensorboard_.problems_total())
         .Field("names_cut", import.names_cut.lines + tensorboard_.names_cut())
         .Field("times_differ", import.times_differ.lines);
     tensorboard_.WriteRestarts(&json);
@@ -393,7 +419,9 @@ class ImportCommand final : public Command {
   bool replace_ = false;
   Place place_;
   std::vector<ImportedRun> runs_;
-  std::vector<Status> damage_;
+  std::vector<Status> damage_;        // of foreign logs
+  std::vector<JournalProblem> torn_;  // of journals
+  std::size_t event_runs_ = 0;
   std::map<std::string, EventText> jobs_;  // of cloud logs
   std::uint64_t entries_left_out_ = 0;
   std::uint64_t nameless_ = 0;  // entries that name no job

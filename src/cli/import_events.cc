@@ -150,7 +150,9 @@ Result<std::vector<ImportedRun>> WriteRuns(const EventText& events,
     run.name = target.run;
     run.project = target.project;
     run.uid = DeriveUid<RunUid>(base + "\n" + std::to_string(r));
-    run.records = runs[r].records.size();
+    // What was found wrong with the lines is not a record that they hold.
+    run.records = static_cast<std::uint64_t>(std::ranges::count_if(
+        runs[r].records, [](const Record& record) { return record.type != RecordType::kNote; }));
     run.start = StartOf(runs[r]);
     made.push_back(std::move(run));
   }

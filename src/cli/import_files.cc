@@ -102,6 +102,33 @@ Result<std::string> ReadBytes(int fd, std::size_t size, const std::string& name)
   return data;
 }
 
+// What is packed or written in another encoding, by its first bytes.
+Status CheckReadable(const Input& input) {
+  using namespace std::string_view_literals;
+  static constexpr struct {
+    std::string_view magic;
+    std::string_view what;
+    std::string_view remedy;
+  } kForeign[] = {
+      {"\x1f\x8b"sv, "compressed with gzip", "gzip -dc"},
+      {"\xfd\x37zXZ\0"sv, "compressed with xz", "xz -dc"},
+      {"\x28\xb5\x2f\xfd"sv, "compressed with zstd", "zstd -dc"},
+      {"BZh"sv, "compressed with bzip2", "bzip2 -dc"},
+      {"PK\x03\x04"sv, "a zip archive", "unzip -p"},
+      {"\xff\xfe"sv, "text in UTF-16", "iconv -f UTF-16 -t UTF-8"},
+      {"\xfe\xff"sv, "text in UTF-16", "iconv -f UTF-16 -t UTF-8"},
+      {"{\0"sv, "text in UTF-16", "iconv -f UTF-16LE -t UTF-8"},
+      {"\0{"sv, "text in UTF-16", "iconv -f UTF-16BE -t UTF-8"},
+  };
+  for (const auto& foreign : kForeign) {
+    if (!input.head.starts_with(foreign.magic)) continue;
+    return {Code::kDataLoss, input.name + " is " + std::string(foreign.what) +
+                                 " (byte 0); give it as text: " + std::string(foreign.remedy) +
+                                 " FILE | headway import - ..."};
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<Input> OpenInput(const std::string& path) {
@@ -118,7 +145,9 @@ Result<Input> OpenInput(const std::string& path) {
   Result<std::string> head = ReadBytes(input.fd.get(), journal::kMagic.size(), input.name);
   if (!head.ok()) return head.status();
   input.head = *std::move(head);
-  input.journal = input.head == journal::kMagic;
+  HEADWAY_RETURN_IF_ERROR(CheckReadable(input));
+  // A journal whose first bytes are damaged is still one by its name, and its reader knows more.
+  input.journal = input.head == journal::kMagic || path.ends_with(journal::kFileSuffix);
   return input;
 }
 

@@ -18,7 +18,7 @@ struct Input {
   std::string name;
   UniqueFd fd;
   std::string head;
-  bool journal = false;  ///< it begins as a journal does
+  bool journal = false;  ///< it begins as a journal does, or is called one
 };
 
 /// Opens `path`, "-" for standard input; pipes are fine. Errors name the path and the reason.

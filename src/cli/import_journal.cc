@@ -72,12 +72,27 @@ Result<journal::ReadSummary> Summarise(const std::string& path, std::int64_t* st
   }
 }
 
-// Damage is a problem, or the end of the import.
+// What is no whole record is a problem, or the end of the import.
 Status Judge(const journal::ReadSummary& summary, const std::string& name, bool strict,
-             std::vector<Status>* problems) {
-  Status damage = summary.Check(name);
-  if (damage.ok() || strict) return damage;
-  problems->push_back(std::move(damage));
+             std::vector<JournalProblem>* problems) {
+  std::vector<JournalProblem> found;
+  for (const journal::Finding& finding : summary.findings) {
+    if (finding.kind == journal::FindingKind::kInProgress) continue;
+    found.push_back({name, finding.offset, finding.slots * journal::kSlotBytes,
+                     std::string(journal::FindingCode(finding.kind)),
+                     journal::FindingText(finding)});
+  }
+  if (summary.damaged_counter) {
+    found.push_back({name, journal::kLiveDroppedOffset, sizeof(std::uint64_t), "journal_damage",
+                     "the count of dropped records at byte " +
+                         std::to_string(journal::kLiveDroppedOffset) + " is damaged"});
+  }
+  if (strict && !found.empty()) {
+    HEADWAY_RETURN_IF_ERROR(summary.Check(name));
+    return {Code::kDataLoss,
+            name + ": " + found.front().sentence + "; import without --strict to leave it out"};
+  }
+  problems->insert(problems->end(), found.begin(), found.end());
   return OkStatus();
 }
 
@@ -107,7 +122,7 @@ bool IsTheSame(const Input& input, const std::string& head, const std::string& p
 }  // namespace
 
 Result<ImportedRun> CopyJournal(Input* input, const JournalTarget& target,
-                                std::vector<Status>* problems) {
+                                std::vector<JournalProblem>* problems) {
   std::string head;
   while (head.size() < journal::kHeaderBytes) {
     const Result<std::string> part = ReadPart(input);

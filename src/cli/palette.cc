@@ -60,6 +60,7 @@ std::string CategoryLabel(Category category, std::string_view name) {
 
 Tone ToneOf(RunState state) {
   switch (state) {
+    case RunState::kNotStarted: return Tone::kFaint;
     case RunState::kRunning:
     case RunState::kCompleted: return Tone::kGood;
     case RunState::kRestarting: return Tone::kWarning;

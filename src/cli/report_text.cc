@@ -1,5 +1,6 @@
 #include "cli/report_text.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include <algorithm>
@@ -20,6 +21,30 @@ constexpr std::size_t kRollbacksShown = 10;
 constexpr std::size_t kLabelMax = 32;
 constexpr std::size_t kBarMin = 5;
 constexpr std::size_t kBarMax = 60;
+
+std::string ShowSignal(std::int64_t signal) {
+  const char* const name = signal > INT_MAX ? nullptr : ::sigabbrev_np(static_cast<int>(signal));
+  return name != nullptr ? std::string("SIG") + name : "signal " + std::to_string(signal);
+}
+
+std::string ShowCause(const Disruption& disruption) {
+  switch (disruption.cause) {
+    case Cause::kNotice:
+      return disruption.notice.value_or(0) > 0 ? "told to stop by " + ShowSignal(*disruption.notice)
+                                               : "preemption notice";
+    case Cause::kHang: return "the last step hung";
+    case Cause::kSignal: return "killed by " + ShowSignal(disruption.signal.value_or(0));
+    case Cause::kExitStatus: {
+      // What a shell, a container or Python makes of a signal.
+      const std::int64_t signal = disruption.exit_status.value_or(0) - 128;
+      const bool named = signal > 0 && signal < 32 && ::sigabbrev_np(static_cast<int>(signal));
+      return "the program failed" + (named ? ", as by " + ShowSignal(signal) : std::string());
+    }
+    case Cause::kFailed: return "the program said so";
+    case Cause::kLost: return "process or node lost";
+  }
+  return {};
+}
 
 class Renderer {
  public:
@@ -190,7 +215,7 @@ class Renderer {
       table.AddRow({ShowTime(d.time), ShowDuration(d.time - report_.start.value_or(d.time)),
                     ShowCount(d.step_reached), ShowCount(d.resumed_from), ShowDuration(d.wasted_ns),
                     ShowDuration(d.downtime_ns), ShowDuration(d.reinit_ns), ShowDuration(regained),
-                    ShowExit(d.exit_status, d.signal), d.cause});
+                    ShowExit(d.exit_status, d.signal, d.notice), ShowCause(d)});
     }
     out_ += table.Render(terminal_);
     if (count > kDisruptionsShown) {
@@ -304,12 +329,11 @@ const CategoryTime* CostliestOf(const Report& report) {
   return costliest;
 }
 
-std::string ShowExit(std::optional<std::int64_t> exit_status, std::optional<std::int64_t> signal) {
-  if (signal && *signal != 0) {
-    const char* const name = ::sigabbrev_np(static_cast<int>(*signal));
-    return name != nullptr ? std::string("SIG") + name : "signal " + std::to_string(*signal);
-  }
+std::string ShowExit(std::optional<std::int64_t> exit_status, std::optional<std::int64_t> signal,
+                     std::optional<std::int64_t> notice) {
+  if (signal && *signal != 0) return ShowSignal(*signal);
   if (exit_status && *exit_status >= 0) return "status " + std::to_string(*exit_status);
+  if (notice) return *notice > 0 ? ShowSignal(*notice) + " notice" : "notice";
   return {};
 }
 

@@ -25,6 +25,7 @@ std::string RenderReport(const Report& report, const Terminal& terminal,
 const CategoryTime* CostliestOf(const Report& report);
 
 /// "exit status 1", "SIGKILL", "" when nothing is known.
-std::string ShowExit(std::optional<std::int64_t> exit_status, std::optional<std::int64_t> signal);
+std::string ShowExit(std::optional<std::int64_t> exit_status, std::optional<std::int64_t> signal,
+                     std::optional<std::int64_t> notice = {});
 
 }  // namespace headway::cli

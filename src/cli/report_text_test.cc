@@ -29,7 +29,8 @@ Report BusyReport() {
   report.categories[1].ns += 4 * kSecond - 4;
   report.attempts.resize(2);
   report.disruptions.push_back({64 * kSecond, 12'345, 12'000, 24 * kSecond, 36 * kSecond,
-                                10 * kSecond, 150 * kSecond, std::nullopt, 9, "killed"});
+                                10 * kSecond, 150 * kSecond, std::nullopt, 9, std::nullopt,
+                                Cause::kSignal});
   report.rollbacks.push_back({70 * kSecond, 6, 3, kSecond, false});
   report.steps.count = 1'234'567;
   report.steps.p50_ns = report.steps.p90_ns = report.steps.p99_ns = report.steps.max_ns = kSecond;
@@ -143,7 +144,6 @@ TEST(RenderReport, ANameCannotPlayTricks) {
   Report report = BusyReport();
   report.run = "x\x1b[2J";
   report.categories[12].name = "E\x1b]0;pwned\x07";
-  report.disruptions[0].cause = "a\nb";
   const std::string text = RenderReport(report, Terminal());
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   EXPECT_EQ(text.find('\x07'), std::string::npos);
@@ -209,12 +209,46 @@ TEST(RenderReport, NamesTheWindow) {
   EXPECT_NE(text.find("as known at"), std::string::npos);
 }
 
+TEST(RenderReport, SaysWhyADisruptionCame) {
+  const struct {
+    Cause cause;
+    std::optional<std::int64_t> status, signal, notice;
+    std::string_view shown;
+  } cases[] = {
+      {Cause::kNotice, {}, {}, 15, "SIGTERM notice  told to stop by SIGTERM"},
+      {Cause::kNotice, 0, {}, 0, "status 0  preemption notice"},
+      {Cause::kHang, {}, 9, {}, "SIGKILL  the last step hung"},
+      {Cause::kSignal, {}, 11, {}, "SIGSEGV  killed by SIGSEGV"},
+      {Cause::kExitStatus, 3, {}, {}, "status 3  the program failed\n"},
+      {Cause::kExitStatus, 137, {}, {}, "status 137  the program failed, as by SIGKILL"},
+      {Cause::kExitStatus, 255, {}, {}, "status 255  the program failed\n"},
+      {Cause::kFailed, {}, {}, {}, "the program said so"},
+      {Cause::kLost, {}, {}, {}, "process or node lost"},
+  };
+  Terminal terminal;
+  terminal.width = 200;
+  for (const auto& c : cases) {
+    Report report = BusyReport();
+    report.disruptions.resize(1);
+    Disruption& disruption = report.disruptions[0];
+    disruption.cause = c.cause;
+    disruption.exit_status = c.status;
+    disruption.signal = c.signal;
+    disruption.notice = c.notice;
+    const std::string text = RenderReport(report, terminal);
+    EXPECT_NE(text.find(c.shown), std::string::npos) << c.shown << "\n" << text;
+  }
+}
+
 TEST(ShowExit, PrefersTheSignal) {
   EXPECT_EQ(ShowExit(std::nullopt, 9), "SIGKILL");
   EXPECT_EQ(ShowExit(1, std::nullopt), "status 1");
   EXPECT_EQ(ShowExit(-1, 15), "SIGTERM");
   EXPECT_EQ(ShowExit(std::nullopt, 1000), "signal 1000");
   EXPECT_EQ(ShowExit(std::nullopt, std::nullopt), "");
+  EXPECT_EQ(ShowExit(std::nullopt, std::nullopt, 15), "SIGTERM notice");
+  EXPECT_EQ(ShowExit(std::nullopt, std::nullopt, 0), "notice");
+  EXPECT_EQ(ShowExit(0, std::nullopt, 15), "status 0");
 }
 
 }  // namespace

@@ -28,9 +28,10 @@ class RunsListCommand final : public Command {
         "A filter compares fields (name, project, state, start, elapsed, goodput, attempts) with "
         "= != < <= > >=, or a text with : for 'contains'; AND, OR, NOT and parentheses combine "
         "them, and OR binds tighter than AND.");
-    description->Choice("--state", "STATE",
-                        {"running", "restarting", "completed", "failed", "interrupted"}, &state_,
-                        "only runs in this state");
+    description->Choice(
+        "--state", "STATE",
+        {"not_started", "running", "restarting", "completed", "failed", "interrupted"}, &state_,
+        "only runs in this state");
     description->Option("--filter", "EXPR", &filter_,
                         "only runs for which it holds, e.g. 'goodput < 90% AND elapsed > 1h'");
     description->Option("--order-by", "FIELDS", &order_by_,

@@ -16,6 +16,7 @@ namespace headway::cli {
 namespace {
 
 constexpr std::int64_t kLinesShown = 40;
+constexpr std::int64_t kFindingsShown = 10;
 
 struct LastWords {
   std::int64_t time = 0;
@@ -53,6 +54,31 @@ Result<std::vector<LastWords>> ReadLastWords(const runs::Run& run) {
   return found;
 }
 
+// What of a journal is no whole record, and where: by journal, as `run.journals`.
+Result<std::vector<journal::ReadSummary>> ReadSummaries(const runs::Run& run) {
+  std::vector<journal::ReadSummary> summaries;
+  std::vector<Record> batch(1024);
+  for (const journal::JournalFile& file : run.journals) {
+    NameTable names;
+    Result<journal::JournalReader> reader =
+        journal::JournalReader::Open(file.path, {.names = &names});
+    summaries.emplace_back();
+    if (!reader.ok()) continue;
+    while (true) {
+      const Result<std::size_t> got = reader->Next(batch);
+      if (!got.ok()) return got.status();
+      if (*got == 0) break;
+    }
+    summaries.back() = reader->summary();
+  }
+  return summaries;
+}
+
+// What a killed process or a damaged disk left.
+bool IsAmiss(const journal::Finding& finding) {
+  return finding.kind != journal::FindingKind::kInProgress;
+}
+
 std::string_view LastLines(std::string_view text, std::int64_t count) {
   std::size_t at = text.size();
   if (at > 0 && text[at - 1] == '\n') --at;
@@ -81,7 +107,10 @@ class RunsShowCommand final : public Command {
     if (!facts.ok()) return facts.status();
     const Result<std::vector<LastWords>> words = ReadLastWords(*run);
     if (!words.ok()) return words.status();
-    *context.out << (place_.json ? Json(*facts, *words) : Text(*facts, *words, context.terminal));
+    const Result<std::vector<journal::ReadSummary>> summaries = ReadSummaries(facts->run);
+    if (!summaries.ok()) return summaries.status();
+    *context.out << (place_.json ? Json(*facts, *words, *summaries)
+                                 : Text(*facts, *words, *summaries, context.terminal));
     return 0;
   }
 
@@ -101,6 +130,7 @@ class RunsShowCommand final : public Command {
   }
 
   std::string Text(const RunFacts& facts, const std::vector<LastWords>& words,
+                   const std::vector<journal::ReadSummary>& summaries,
                    const Terminal& terminal) const {
     const Report& report = facts.report;
     std::string out = Paint(Tone::kStrong, PrintableLine(facts.run.label), terminal) + "  " +
@@ -123,8 +153,8 @@ class RunsShowCommand final : public Command {
       attempts.AddRow({std::to_string(attempt.index), ShowTime(attempt.start),
                        ShowDuration(std::max<std::int64_t>(0, end - attempt.start)),
                        std::string(AttemptEndName(attempt.end_kind)),
-                       ShowExit(attempt.exit_status, attempt.signal), ShowCount(attempt.first_step),
-                       ShowCount(attempt.last_step)});
+                       ShowExit(attempt.exit_status, attempt.signal, attempt.notice),
+                       ShowCount(attempt.first_step), ShowCount(attempt.last_step)});
     }
     if (!attempts.empty()) out += attempts.Render(terminal) + "\n";
     std::string directory;
@@ -147,6 +177,7 @@ class RunsShowCommand final : public Command {
                         file.path.substr(slash + 1)});
     }
     finish();
+    out += Amiss(facts, summaries);
     const std::int64_t lines = lines_.value_or(kLinesShown);
     if (words.empty() || lines == 0) return out;
     const LastWords& last = words.back();
@@ -157,7 +188,27 @@ class RunsShowCommand final : public Command {
     return out;
   }
 
-  static std::string Json(const RunFacts& facts, const std::vector<LastWords>& words) {
+  static std::string Amiss(const RunFacts& facts,
+                           const std::vector<journal::ReadSummary>& summaries) {
+    std::string out;
+    for (std::size_t i = 0; i < summaries.size(); ++i) {
+      std::int64_t shown = 0;
+      for (const journal::Finding& finding : summaries[i].findings) {
+        if (!IsAmiss(finding) || ++shown > kFindingsShown) continue;
+        const std::string& path = facts.run.journals[i].path;
+        out += "  " + PrintableLine(path.substr(path.rfind('/') + 1)) + ": " +
+               journal::FindingText(finding) + " (" +
+               std::string(journal::FindingCode(finding.kind)) + ")\n";
+      }
+      if (shown > kFindingsShown) {
+        out += "  and " + ShowCount(shown - kFindingsShown) + " more places: --json\n";
+      }
+    }
+    return out.empty() ? out : "\n" + out;
+  }
+
+  static std::string Json(const RunFacts& facts, const std::vector<LastWords>& words,
+                          const std::vector<journal::ReadSummary>& summaries) {
     const Report& report = facts.report;
     std::string out;
     JsonWriter json(&out, 1);
@@ -166,7 +217,8 @@ class RunsShowCommand final : public Command {
     json.Field("bytes", facts.bytes).Key("attempts");
     WriteAttempts(&json, report.attempts);
     json.Key("journals").BeginArray();
-    for (const journal::JournalFile& file : facts.run.journals) {
+    for (std::size_t i = 0; i < facts.run.journals.size(); ++i) {
+      const journal::JournalFile& file = facts.run.journals[i];
       const journal::Header& header = file.header;
       json.BeginObject()
           .Field("path", file.path)
@@ -178,7 +230,17 @@ class RunsShowCommand final : public Command {
           .Field("attempt_key", header.attempt_key)
           .Field("writer", header.writer_name)
           .Field("software", header.software)
-          .EndObject();
+          .Key("findings")
+          .BeginArray();
+      for (const journal::Finding& finding : summaries[i].findings) {
+        if (!IsAmiss(finding)) continue;
+        json.BeginObject()
+            .Field("code", journal::FindingCode(finding.kind))
+            .Field("offset", finding.offset)
+            .Field("bytes", finding.slots * journal::kSlotBytes)
+            .EndObject();
+      }
+      json.EndArray().EndObject();
     }
     json.EndArray().Key("stderr_tails").BeginArray();
     for (const LastWords& one : words) {

@@ -81,8 +81,7 @@ std::string ShowGoodput(const Report& report) {
 }
 
 std::string_view ShowState(const Report& report) {
-  const bool started = report.state != RunState::kRunning || !report.attempts.empty();
-  return started ? RunStateName(report.state) : "not started";
+  return report.state == RunState::kNotStarted ? "not started" : RunStateName(report.state);
 }
 
 }  // namespace headway::cli

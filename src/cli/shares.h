@@ -49,7 +49,7 @@ struct CategoryLine {
 std::vector<CategoryLine> LinesOf(const std::vector<CategoryTime>& categories,
                                   std::optional<std::int64_t> elapsed_ns = {});
 
-/// The state as people read it: "not started" for a run that has not recorded anything yet.
+/// The state as people read it: without the underscore of "not_started".
 std::string_view ShowState(const Report& report);
 
 /// "37.50 %", "–" when nothing is known.

@@ -138,11 +138,11 @@ Result<Header> DecodeHeader(const std::byte* data, std::size_t size, std::string
   if (size >= kMinReaderAt + 4) {
     const auto needed = Get<std::uint32_t>(data, kMinReaderAt);
     if (needed > kFormatVersion) {
-      return Status(Code::kFailedPrecondition,
-                    std::string(path) + ": it takes a reader of journal format " +
-                        std::to_string(needed) + " (byte " + std::to_string(kMinReaderAt) +
-                        "), this headway reads formats up to " + std::to_string(kFormatVersion) +
-                        "; use a newer headway");
+      return Status(Code::kDataLoss, std::string(path) + ": it takes a reader of journal format " +
+                                         std::to_string(needed) + " (byte " +
+                                         std::to_string(kMinReaderAt) +
+                                         "), this headway reads formats up to " +
+                                         std::to_string(kFormatVersion) + "; use a newer headway");
     }
   }
   if (size < kHeaderBytes) {

@@ -82,8 +82,8 @@ struct Header {
 std::array<std::byte, kHeaderBytes> EncodeHeader(const Header& header);
 
 /// Reads a header from the first `size` bytes of a file (`size` may be less than a header: then the
-/// answer says what is missing). `path` is for the message. DataLoss: empty, truncated, foreign or
-/// damaged; FailedPrecondition: written by a newer headway.
+/// answer says what is missing). `path` is for the message. DataLoss: empty, truncated, foreign,
+/// damaged, or written by a newer headway.
 Result<Header> DecodeHeader(const std::byte* data, std::size_t size, std::string_view path);
 
 /// What the ledger needs to know about the writer of a journal.

@@ -103,10 +103,8 @@ TEST(FormatTest, EachProblemOfAHeaderHasItsOwnAnswer) {
        "truncated header: the file ends at byte 4095 of the 4096"},
       {"foreign", reinterpret_cast<const std::byte*>(foreign.data()), foreign.size(),
        Code::kDataLoss, "not a headway journal"},
-      {"newer", newer.data(), newer.size(), Code::kFailedPrecondition,
-       "journal format 5 (byte 12)"},
-      {"newer and truncated", newer.data(), 100, Code::kFailedPrecondition,
-       "journal format 5 (byte 12)"},
+      {"newer", newer.data(), newer.size(), Code::kDataLoss, "journal format 5 (byte 12)"},
+      {"newer and truncated", newer.data(), 100, Code::kDataLoss, "journal format 5 (byte 12)"},
       {"flipped", flipped.data(), flipped.size(), Code::kDataLoss, "damaged header"},
   };
   for (const auto& c : kCases) {

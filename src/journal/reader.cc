@@ -76,6 +76,32 @@ std::string Plural(std::uint64_t count, std::string_view what) {
 
 }  // namespace
 
+std::string_view FindingCode(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::kInProgress: return "in_progress";
+    case FindingKind::kTombstone: return "journal_hole";
+    case FindingKind::kTornTail: return "torn_tail";
+    case FindingKind::kCorrupt: return "journal_damage";
+  }
+  return "";
+}
+
+std::string FindingText(const Finding& finding) {
+  const std::string at = "at byte " + std::to_string(finding.offset);
+  const std::string records = Plural(finding.slots, "record");
+  const std::string size = std::to_string(finding.slots * kSlotBytes) + " bytes";
+  switch (finding.kind) {
+    case FindingKind::kInProgress: return at + " a record is being written";
+    case FindingKind::kTombstone:
+      return at + " " + records + (finding.slots == 1 ? " was" : " were") +
+             " being written when the process died";
+    case FindingKind::kTornTail: return "the last record, " + at + ", was cut off";
+    case FindingKind::kCorrupt:
+      return records + " damaged " + at + " (" + size + "): the checksum does not fit";
+  }
+  return at;
+}
+
 Status ReadSummary::Check(std::string_view path) const {
   if (corrupt == 0 && damaged_counter) {
     return {Code::kDataLoss, std::string(path) + ": the count of dropped records at byte " +
@@ -84,11 +110,13 @@ Status ReadSummary::Check(std::string_view path) const {
   }
   if (corrupt == 0) return OkStatus();
   std::string where;
+  std::uint64_t stretches = 0;
   for (const Finding& finding : findings) {
-    if (finding.kind != FindingKind::kCorrupt) continue;
-    where = " at byte " + std::to_string(finding.offset);
-    break;
+    if (finding.kind != FindingKind::kCorrupt || stretches++ > 0) continue;
+    where = " at byte " + std::to_string(finding.offset) + " (" +
+            std::to_string(finding.slots * kSlotBytes) + " bytes)";
   }
+  if (stretches > 1) where += " and at " + Plural(stretches - 1, "more place");
   return {Code::kDataLoss, std::string(path) + ": " + Plural(corrupt, "record") + " damaged" +
                                where + ": the checksum does not fit what was written; the other " +
                                Plural(records, "record") + " can be used"};
@@ -189,6 +217,8 @@ struct JournalReader::Impl {
   void DefineName(std::uint64_t index, const Slot& slot);
   bool Decode(std::uint64_t index, const Slot& slot, Record* record);
   void ListGap(Gap gap, ReadSummary* summary) const;
+  void ListTail(ReadSummary* summary) const;
+  static void Put(FindingKind kind, std::uint64_t offset, ReadSummary* summary);
 };
 
 Result<std::string> JournalReader::Impl::ReadPayload(std::uint64_t head_index,
@@ -300,18 +330,61 @@ void JournalReader::Impl::ListGap(Gap gap, ReadSummary* summary) const {
     if (MayStillWrite()) kind = FindingKind::kInProgress;
     if (kind == FindingKind::kTombstone) ++summary->tombstones;
     if (kind == FindingKind::kCorrupt) ++summary->corrupt;
-    const std::uint64_t offset = SlotOffset(index);
-    if (!summary->findings.empty()) {
-      Finding& last = summary->findings.back();
-      if (last.kind == kind && last.offset + last.slots * kSlotBytes == offset) {
-        ++last.slots;
-        continue;
-      }
-    }
-    if (summary->findings.size() < limits::kJournalFindings) {
-      summary->findings.push_back({kind, offset, 1});
+    Put(kind, SlotOffset(index), summary);
+  }
+}
+
+// One more slot of that kind.
+void JournalReader::Impl::Put(FindingKind kind, std::uint64_t offset, ReadSummary* summary) {
+  if (!summary->findings.empty()) {
+    Finding& last = summary->findings.back();
+    if (last.kind == kind && last.offset + last.slots * kSlotBytes == offset) {
+      ++last.slots;
+      return;
     }
   }
+  if (summary->findings.size() < limits::kJournalFindings) {
+    summary->findings.push_back({kind, offset, 1});
+  }
+}
+
+// What lies behind the last valid record: space not used yet, the beginning of a record, or what
+// destroyed records left. A writer stores the first word of a slot last, so that a killed one
+// leaves slots whose first word is zero, a few if it had several threads. Slots with a first word
+// that does not fit were written and changed afterwards; a single one may also be the last record,
+// cut off where a copy of the file was.
+void JournalReader::Impl::ListTail(ReadSummary* summary) const {
+  std::uint64_t torn = 0;
+  ReadSummary changed;
+  std::array<Slot, 512> piece;
+  for (std::uint64_t index = last_valid; index < end && (torn == 0 || !MayStillWrite());) {
+    const std::uint64_t count = std::min<std::uint64_t>(piece.size(), end - index);
+    if (!Fetch(index, count, piece.data())) break;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const Slot& slot = piece[i];
+      const bool rest =
+          (static_cast<std::uint64_t>(slot.time) | static_cast<std::uint64_t>(slot.a) |
+           static_cast<std::uint64_t>(slot.b)) != 0;
+      if (slot.meta == 0 && !rest) continue;
+      if (torn == 0) torn = SlotOffset(index + i);
+      if (slot.meta == 0) continue;
+      ++changed.corrupt;
+      Put(FindingKind::kCorrupt, SlotOffset(index + i), &changed);
+    }
+    index += count;
+  }
+  if (torn == 0 && SlotOffset(end) < file_bytes) torn = SlotOffset(end);
+  if (torn == 0) return;
+  if (!MayStillWrite() && changed.corrupt > 1) {
+    summary->corrupt += changed.corrupt;
+    for (const Finding& finding : changed.findings) {
+      if (summary->findings.size() == limits::kJournalFindings) break;
+      summary->findings.push_back(finding);
+    }
+    return;
+  }
+  summary->torn_tail = !MayStillWrite();
+  Put(MayStillWrite() ? FindingKind::kInProgress : FindingKind::kTornTail, torn, summary);
 }
 
 JournalReader::JournalReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -483,31 +556,7 @@ ReadSummary JournalReader::summary() const {
     summary.last_drop_ns = WrappingAdd(static_cast<std::int64_t>(live[2]), in.to_wall);
   }
 
-  // What lies behind the last valid record: space not used yet, or the beginning of a record.
-  if (in.position >= in.end) {
-    std::uint64_t torn = 0;
-    for (std::uint64_t index = in.last_valid; index < in.end && torn == 0;) {
-      std::array<Slot, 512> piece;
-      const std::uint64_t count = std::min<std::uint64_t>(piece.size(), in.end - index);
-      if (!in.Fetch(index, count, piece.data())) break;
-      for (std::uint64_t i = 0; i < count && torn == 0; ++i) {
-        const Slot& slot = piece[i];
-        if ((slot.meta | static_cast<std::uint64_t>(slot.time) |
-             static_cast<std::uint64_t>(slot.a) | static_cast<std::uint64_t>(slot.b)) != 0) {
-          torn = SlotOffset(index + i);
-        }
-      }
-      index += count;
-    }
-    if (torn == 0 && SlotOffset(in.end) < in.file_bytes) torn = SlotOffset(in.end);
-    if (torn != 0) {
-      summary.torn_tail = !in.MayStillWrite();
-      if (summary.findings.size() < limits::kJournalFindings) {
-        summary.findings.push_back(
-            {in.MayStillWrite() ? FindingKind::kInProgress : FindingKind::kTornTail, torn, 1});
-      }
-    }
-  }
+  if (in.position >= in.end) in.ListTail(&summary);
   return summary;
 }
 

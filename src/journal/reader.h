@@ -36,6 +36,12 @@ struct Finding {
   std::uint64_t slots = 0;   ///< how many slots from there
 };
 
+/// The code of a finding, as notes have it: "torn_tail", "journal_hole", "journal_damage"; or
+/// "in_progress".
+std::string_view FindingCode(FindingKind kind);
+/// A sentence without a full stop that names the byte: "the last record, at byte 4128, ...".
+std::string FindingText(const Finding& finding);
+
 /// What a reader has seen so far. Findings follow the file's order, at most
 /// `limits::kJournalFindings`.
 struct ReadSummary {
@@ -52,7 +58,8 @@ struct ReadSummary {
   bool damaged_counter = false;  ///< `dropped` could not be read: what stands there can't be true
   std::vector<Finding> findings;
 
-  /// OK, or DataLoss naming file and offset of the first corrupt stretch, or of the counter.
+  /// OK, or DataLoss naming file, offset and size of the first corrupt stretch, or the offset of
+  /// the counter. A torn tail and holes are no damage: a killed writer leaves them.
   Status Check(std::string_view path) const;
 };
 

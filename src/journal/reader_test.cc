@@ -104,6 +104,36 @@ TEST(ReaderTest, EachKindOfDamageHasItsOwnAnswer) {
        FindingKind::kTornTail,
        SlotOffset(4),
        1},
+      {"the last records destroyed",
+       with([](std::string* b) { b->replace(SlotOffset(2), 96, 96, 'x'); }),
+       {0, 1},
+       FindingKind::kCorrupt,
+       SlotOffset(2),
+       3},
+      {"the last records destroyed before reserved space",
+       with([](std::string* b) {
+         b->replace(SlotOffset(3), 64, 64, 'x');
+         b->append(4096, '\0');
+       }),
+       {0, 1, 2},
+       FindingKind::kCorrupt,
+       SlotOffset(3),
+       2},
+      {"a byte put in between",
+       with([](std::string* b) { b->insert(SlotOffset(1) + 3, 1, 'x'); }),
+       {0},
+       FindingKind::kCorrupt,
+       SlotOffset(1),
+       4},
+      {"two threads killed while they wrote",
+       with([](std::string* b) {
+         b->replace(SlotOffset(3), 8, 8, '\0');
+         b->replace(SlotOffset(4), 8, 8, '\0');
+       }),
+       {0, 1, 2},
+       FindingKind::kTornTail,
+       SlotOffset(3),
+       1},
   };
   for (const auto& c : kCases) {
     const std::string path = dir.path() + "/case.hwj";
@@ -119,9 +149,12 @@ TEST(ReaderTest, EachKindOfDamageHasItsOwnAnswer) {
     const Status check = read.summary.Check(path);
     EXPECT_EQ(check.code(), c.kind == FindingKind::kCorrupt ? Code::kDataLoss : Code::kOk);
     if (!check.ok()) {
-      EXPECT_NE(check.message().find("at byte " + std::to_string(c.offset)), std::string::npos)
-          << check.message();
+      const std::string where = "at byte " + std::to_string(c.offset) + " (" +
+                                std::to_string(c.slots * kSlotBytes) + " bytes)";
+      EXPECT_NE(check.message().find(where), std::string::npos) << check.message();
     }
+    const std::string text = FindingText(read.summary.findings[0]);
+    EXPECT_NE(text.find("at byte " + std::to_string(c.offset)), std::string::npos) << text;
   }
 }
 

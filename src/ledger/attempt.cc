@@ -394,6 +394,12 @@ void Attempt::NoteExit(const Record& record) {
   state_.interrupted |= record.b == kSigterm;
 }
 
+// The first notice is shown: what follows it is mostly the same order, said again.
+void Attempt::NoteNotice(const Record& record) {
+  state_.interrupted = true;
+  if (!state_.notice) state_.notice = std::max<std::int64_t>(0, record.a);
+}
+
 void Attempt::ProcessOther(const Record& record, std::int64_t time) {
   const Writer& writer = context_->writers[record.writer];
   if (writer.supervisor && state_.supervisor_first_wall == kNoTime) {
@@ -412,7 +418,7 @@ void Attempt::ProcessOther(const Record& record, std::int64_t time) {
       if (state_.begun) End(time, record.a == 0 && record.b == 0, true);
       break;
     case RecordType::kNotice:
-      if (!state_.ended) state_.interrupted = true;
+      if (!state_.ended) NoteNotice(record);
       break;
     case RecordType::kHeartbeat:
       if (!state_.ended) state_.heartbeats += 1;
@@ -447,11 +453,14 @@ void Attempt::ProcessLead(const Record& record, std::int64_t time) {
     case RecordType::kSpanBegin: SpanBegin(record, net); break;
     case RecordType::kSpanEnd: SpanEnd(record, net); break;
     case RecordType::kJobStart: state_.has_job_start = true; break;
-    case RecordType::kJobEnd: End(time, record.a == 0, false); break;
+    case RecordType::kJobEnd:
+      if (record.a > 0) state_.job_status = record.a;
+      End(time, record.a == 0, false);
+      break;
     case RecordType::kExit: End(time, record.a == 0 && record.b == 0, true); break;
     case RecordType::kCheckpointSaved: state_.saved_index = record.a + state_.carry.offset; break;
     case RecordType::kRollback: state_.restore_seen = true; break;
-    case RecordType::kNotice: state_.interrupted = true; break;
+    case RecordType::kNotice: NoteNotice(record); break;
     case RecordType::kHeartbeat:
       state_.heartbeats += 1;
       CheckClock(record.a, time);

@@ -102,6 +102,11 @@ class Attempt {
     bool exited = false;
     std::optional<std::int64_t> exit_status;
     std::optional<std::int64_t> exit_signal;
+    std::optional<std::int64_t> job_status;  // of a failed job end that said one
+    std::optional<std::int64_t> notice;      // signal of the first notice, 0: it came without one
+
+    /// What is known of the process's status: an exit record's word, else that of the job end.
+    std::optional<std::int64_t> Status() const { return exited ? exit_status : job_status; }
 
     /// How and when the attempt ended if nothing more is heard of it.
     EndKind End() const {
@@ -245,6 +250,7 @@ class Attempt {
   void SpanEnd(const Record& record, std::int64_t net);
   void End(std::int64_t wall, bool clean, bool by_exit);
   void NoteExit(const Record& record);
+  void NoteNotice(const Record& record);
   void CheckClock(std::int64_t host_wall, std::int64_t time);
   void CloseRow();
   void CloseProvisionally(std::size_t active_index);

@@ -48,12 +48,16 @@ constexpr std::array<Row, kNoteCount> kRows = {{
     {"no_steps", "no step was recorded"},
     {"time_range", "times outside of the representable range are clamped"},
     {"dropped_records", "records were dropped by the recorder"},
-    {"torn_tail", "the last record was cut off and is ignored"},
+    {"torn_tail",
+     "the last record was cut off and is ignored; of a journal headway runs show names the byte"},
     {"bad_line", "lines of an event file could not be read and are ignored"},
     {"unknown_type", "records of an unknown type are ignored"},
     {"run_name_reused", "the name was used again after a clean end; this is a run of its own"},
-    {"journal_damage", "parts of a journal are damaged and are skipped"},
-    {"journal_hole", "records were being written when their process died and are missing"},
+    {"journal_damage",
+     "parts of a journal are damaged and are skipped; headway runs show names file and byte"},
+    {"journal_hole",
+     "records were being written when their process died and are missing; headway runs show names "
+     "file and byte"},
 }};
 
 }  // namespace

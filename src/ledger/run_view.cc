@@ -354,8 +354,9 @@ void RunView::Describe(Report* report) const {
         i + 1 < attempts_.size() && view.closed().end_wall > attempts_[i + 1].begin_wall();
     summary.end = cut ? attempts_[i + 1].begin_wall() : view.closed().end_wall;
     summary.end_kind = view.closed().kind;
-    summary.exit_status = s.exit_status;
+    summary.exit_status = s.Status();
     summary.signal = s.exit_signal;
+    summary.notice = s.notice;
     if (s.any_step) {
       summary.first_step = s.first_index;
       summary.last_step = s.last_index;
@@ -433,6 +434,26 @@ void RunView::DescribeSteps(Report* report) const {
   for (const std::int64_t ns : tail) work.Remove(ns);
 }
 
+// What the records say of why a disrupted attempt ended; docs/accounting.md, section 9.
+namespace {
+
+constexpr std::int64_t kSigkill = 9;
+
+Cause CauseOf(const AttemptView& view) {
+  const Attempt::State& s = view.state();
+  if (s.notice) return Cause::kNotice;
+  const bool silenced = view.closed().kind == EndKind::kLost || s.exit_signal == kSigkill;
+  if (silenced && view.in_flight() &&
+      view.closed().tail.back().row.extra_kind == Row::Extra::kStall) {
+    return Cause::kHang;
+  }
+  if (s.exit_signal) return Cause::kSignal;
+  if (s.Status().value_or(0) != 0) return Cause::kExitStatus;
+  return s.ended ? Cause::kFailed : Cause::kLost;
+}
+
+}  // namespace
+
 void RunView::DescribeDisruptions(Report* report) const {
   std::int64_t alive = 0;
   Wide regained_ns = 0;
@@ -450,8 +471,10 @@ void RunView::DescribeDisruptions(Report* report) const {
     disruption.time = view.closed().end_wall;
     disruption.step_reached = reached;
     disruption.wasted_ns = charged_[fates_[i].disruption];
-    disruption.exit_status = view.state().exit_status;
+    disruption.exit_status = view.state().Status();
     disruption.signal = view.state().exit_signal;
+    disruption.notice = view.state().notice;
+    disruption.cause = CauseOf(view);
     if (fates_[i].successor) {
       disruption.resumed_from = attempts_[*fates_[i].successor].segment(0).first_index;
     }

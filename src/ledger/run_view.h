@@ -67,7 +67,7 @@ class RunView {
   std::vector<Rollback> rollbacks_;
   std::int64_t begin_ = 0, end_ = 0;
   std::int64_t as_of_ = 0;
-  RunState state_ = RunState::kRunning;
+  RunState state_ = RunState::kNotStarted;  // as long as there is no attempt
   NoteCounts notes_;
   std::int64_t overlap_ns_ = 0;  // of clock_overlap
 };

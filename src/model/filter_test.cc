@@ -145,7 +145,7 @@ TEST(Filter, SaysWhatIsWrongAndWhere) {
       {"name = a and state = failed", "column 10: AND, OR and NOT are written in capitals"},
       {"name = a AND", "column 13: a field is missing at the end"},
       {"name = \"a", "column 8: the closing quote is missing"},
-      {"state = dead", "column 9: state is compared with one of running, restarting, completed"},
+      {"state = dead", "column 9: state is compared with one of not_started, running, restarting, completed"},
       {"state < running", "column 7: state is compared with = and !="},
       {"attempts : 3", "column 10: attempts is compared with = != < <= > >="},
       {"attempts = 3.5", "column 12: attempts is compared with a whole number"},

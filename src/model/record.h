@@ -16,7 +16,7 @@ namespace headway {
 enum class RecordType : std::uint8_t {
   kNone = 0,
   kJobStart = 1,
-  kJobEnd = 2,       ///< a: 0 = clean, else failed
+  kJobEnd = 2,       ///< a: 0 = clean, else failed: the status, below 0 where it isn't known
   kStepStart = 3,    ///< a: step number
   kStepEnd = 4,      ///< a: step number; a hard end: the device has finished
   kStepSoftEnd = 5,  ///< a: step number; the host left step(), the device may still work

@@ -81,8 +81,9 @@ void WriteDisruptions(JsonWriter* json, const Report& report, const JsonOptions&
         .Duration("reinit_ns", disruption.reinit_ns)
         .Time("regained", disruption.regained)
         .Value("exit_status", disruption.exit_status)
-        .Value("signal", disruption.signal);
-    json->Field("cause", disruption.cause).EndObject();
+        .Value("signal", disruption.signal)
+        .Value("notice", disruption.notice);
+    json->Field("cause", CauseName(disruption.cause)).EndObject();
   }
   json->EndArray();
   json->Key("rollbacks").BeginArray();
@@ -100,6 +101,7 @@ void WriteDisruptions(JsonWriter* json, const Report& report, const JsonOptions&
 
 std::string_view RunStateName(RunState state) {
   switch (state) {
+    case RunState::kNotStarted: return "not_started";
     case RunState::kRunning: return "running";
     case RunState::kRestarting: return "restarting";
     case RunState::kCompleted: return "completed";
@@ -116,6 +118,18 @@ std::string_view AttemptEndName(AttemptEnd end) {
     case AttemptEnd::kFailed: return "failed";
     case AttemptEnd::kExit: return "exit";
     case AttemptEnd::kLost: return "lost";
+  }
+  return "";
+}
+
+std::string_view CauseName(Cause cause) {
+  switch (cause) {
+    case Cause::kNotice: return "notice";
+    case Cause::kHang: return "hang";
+    case Cause::kSignal: return "signal";
+    case Cause::kExitStatus: return "exit_status";
+    case Cause::kFailed: return "failed";
+    case Cause::kLost: return "lost";
   }
   return "";
 }
@@ -138,6 +152,7 @@ void WriteAttempts(JsonWriter* json, const std::vector<AttemptSummary>& attempts
     json->Field("end_kind", AttemptEndName(attempt.end_kind));
     members.Value("exit_status", attempt.exit_status)
         .Value("signal", attempt.signal)
+        .Value("notice", attempt.notice)
         .Value("first_step", attempt.first_step)
         .Value("last_step", attempt.last_step);
     json->EndObject();

@@ -18,12 +18,24 @@ namespace headway {
 
 class JsonWriter;
 
-enum class RunState : std::uint8_t { kRunning, kRestarting, kCompleted, kFailed, kInterrupted };
+enum class RunState : std::uint8_t {
+  kNotStarted,
+  kRunning,
+  kRestarting,
+  kCompleted,
+  kFailed,
+  kInterrupted
+};
 std::string_view RunStateName(RunState state);
 
 /// How an attempt ended; the JSON's `end_kind`.
 enum class AttemptEnd : std::uint8_t { kOpen, kClean, kFailed, kExit, kLost };
 std::string_view AttemptEndName(AttemptEnd end);
+
+/// What the records say of why a disrupted attempt ended; the JSON's `cause`. The first one that
+/// applies, see docs/accounting.md, section 9.
+enum class Cause : std::uint8_t { kNotice, kHang, kSignal, kExitStatus, kFailed, kLost };
+std::string_view CauseName(Cause cause);
 
 struct CategoryTime {
   Category category = Category::kOther;
@@ -44,6 +56,7 @@ struct AttemptSummary {
   std::optional<std::int64_t> end;  // as-of while it is open
   AttemptEnd end_kind = AttemptEnd::kOpen;
   std::optional<std::int64_t> exit_status, signal;
+  std::optional<std::int64_t> notice;  // told to stop: by this signal, 0: without one
   std::optional<std::int64_t> first_step, last_step;
 };
 
@@ -53,7 +66,8 @@ struct Disruption {
   std::int64_t wasted_ns = 0;
   std::optional<std::int64_t> downtime_ns, reinit_ns, regained;
   std::optional<std::int64_t> exit_status, signal;
-  std::string cause;
+  std::optional<std::int64_t> notice;  // as AttemptSummary has it
+  Cause cause = Cause::kLost;
 };
 
 struct Rollback {
@@ -79,7 +93,7 @@ struct Report {
   std::string run;
   std::string project = "default";
   std::string accounting = "exact";
-  RunState state = RunState::kRunning;
+  RunState state = RunState::kNotStarted;
   std::optional<std::int64_t> down_since;
   std::optional<std::int64_t> start, end;  // nullopt for a run without a record
   std::int64_t as_of = 0;

@@ -325,7 +325,7 @@ TEST_F(ApiTest, EndsAreToldApart) {
        },
        0,
        0,
-       {{RecordType::kJobEnd, 1}}},
+       {{RecordType::kJobEnd, -1}}},
       {"an exception that nobody catches",
        [] {
          []() noexcept {
@@ -335,7 +335,7 @@ TEST_F(ApiTest, EndsAreToldApart) {
        },
        -1,
        SIGABRT,
-       {{RecordType::kJobEnd, 1}}},
+       {{RecordType::kJobEnd, 134}}},
       {"_exit",
        [] {
          Recorder run = Recorder::Open({.run = "r"});

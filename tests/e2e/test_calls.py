@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -114,8 +115,7 @@ def test_messages_about_calls(with_run: Headway) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["../x", "a/b", "/etc/passwd", "..", ".", ".lock", "a b\n\tc", "naïve 漢字", "%2E", "-",
-     "a\x1b[31mb", "'; rm -rf ~; '", "x" * 256, "journals", "r@20260101T000000Z", "@1", "+1h"],
+    ["../x", "a/b", "/etc/passwd", "..", ".", ".lock", "naïve 漢字", "%2E", "-", "'; rm -rf ~; '", "x" * 256, "journals", "r@20260101T000000Z", "@1", "+1h"],
     ids=ascii,
 )  # fmt: skip
 def test_hostile_names(headway: Headway, name: str) -> None:
@@ -129,6 +129,19 @@ def test_hostile_names(headway: Headway, name: str) -> None:
     for path in headway.files():
         assert len(path.relative_to(headway.data / "journals").parts) == 3
     assert {path.name for path in headway.folder.iterdir()} == {"data"}
+    for command in (("goodput", label), ("runs", "list"), ("runs", "show", label)):
+        assert "\x1b" not in headway(*command).stdout
+    headway("runs", "delete", label, "--yes")
+    assert headway.json("runs", "list") == []
+
+
+@pytest.mark.parametrize("name", ["a b\n\tc", "a\x1b[31mb"], ids=ascii)
+def test_hostile_names_that_others_gave(headway: Headway, name: str) -> None:
+    entry = {"job_name": name, "job_start_time": 0, "job_end_time": 9}
+    log = json.dumps({"insertId": "i", "jsonPayload": entry})
+    headway("import", "-", "--as", "cloud-logging", input=log)
+    label = headway.json("runs", "list")[0]["run"]
+    assert headway.json("goodput", label)["run"] == name
     for command in (("goodput", label), ("runs", "list"), ("runs", "show", label)):
         assert "\x1b" not in headway(*command).stdout
     headway("runs", "delete", label, "--yes")

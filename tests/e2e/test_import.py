@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -334,6 +336,134 @@ def test_a_damaged_journal(headway: Headway, tmp_path: Path) -> None:
     assert "byte 4192" in headway("import", journal).stderr
     notes = headway.json("goodput", "r")["notes"]
     assert "journal_damage" in [note["code"] for note in notes]
+
+
+def journal_of(headway: Headway, folder: Path) -> Path:
+    headway("import", EXAMPLES / "B.jsonl", "--run", "r", "--dir", folder)
+    (journal,) = folder.rglob("*.hwj")
+    return journal
+
+
+# What is done to the journal's slots from one on, the code, the byte, how many bytes.
+AMISS = [
+    (12, lambda slot: bytes(8) + slot[8:16], "torn_tail", 4096 + 32 * 12, 32),
+    (3, lambda slots: bytes(32) + slots[32:], "journal_hole", 4096 + 32 * 3, 32),
+    (3, lambda slots: b"x" + slots[1:], "journal_damage", 4096 + 32 * 3, 32),
+    (9, lambda slots: b"x" * len(slots), "journal_damage", 4096 + 32 * 9, 32 * 7),
+    (9, lambda slots: b"x" + slots, "journal_damage", 4096 + 32 * 9, 32 * 7),
+]
+
+
+@pytest.mark.parametrize(("first", "change", "code", "offset", "size"), AMISS)
+def test_what_is_amiss_in_a_journal_has_a_place(
+    headway: Headway,
+    tmp_path: Path,
+    first: int,
+    change: Callable[[bytes], bytes],
+    code: str,
+    offset: int,
+    size: int,
+) -> None:
+    journal = journal_of(headway, tmp_path / "node")
+    data = journal.read_bytes()[: 4096 + 32 * 16]
+    at = 4096 + 32 * first
+    journal.write_bytes(data[:at] + change(data[at:]))
+    refused = headway("import", journal, "--strict", code=3).stderr
+    assert str(journal) in refused and f"at byte {offset}" in refused
+    assert not headway.files()
+    told = headway("import", journal).stderr
+    assert str(journal) in told and f"at byte {offset}" in told
+    again = headway.json("import", journal)
+    problem = {k: again["problems"][0][k] for k in ("file", "offset", "bytes", "code")}
+    assert problem == {"file": str(journal), "offset": offset, "bytes": size, "code": code}
+    assert again["problems_total"] == 1
+    notes = [note["code"] for note in headway.json("goodput", "r")["notes"]]
+    assert [note for note in notes if note.startswith(("journal", "torn"))] == [code]
+    (shown,) = headway.json("runs", "show", "r")["journals"]
+    assert shown["findings"] == [{"code": code, "offset": offset, "bytes": size}]
+    assert f"at byte {offset}" in headway("runs", "show", "r").stdout
+
+
+def test_a_file_called_a_journal_is_taken_for_one(headway: Headway, tmp_path: Path) -> None:
+    good = journal_of(headway, tmp_path / "node").read_bytes()
+    path = tmp_path / "x.hwj"
+    for content, said in (
+        (b"", "empty file"),
+        (b"x" + good[1:], "signature"),
+        (b'{"ts": 0, "type": "job_start"}\n', "signature"),
+        (good[:12] + b"\x09" + good[13:], "newer headway"),
+        (good[:100], "truncated header"),
+    ):
+        path.write_bytes(content)
+        error = headway("import", path, code=3).stderr
+        assert f"{path}: " in error and said in error
+    path.write_bytes(b'{"ts": 0, "type": "job_start"}\n')
+    headway("import", path, "--as", "jsonl", "--run", "r")
+
+
+def test_a_journal_of_a_newer_version_is_input_that_cannot_be_read(
+    headway: Headway, tmp_path: Path
+) -> None:
+    journal = journal_of(headway, headway.data)
+    data = journal.read_bytes()
+    journal.write_bytes(data[:12] + b"\x09" + data[13:])
+    error = headway("goodput", "r", code=3).stderr
+    assert str(journal) in error and "byte 12" in error and "newer headway" in error
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (gzip.compress(b"{}"), "gzip -dc"),
+        (lzma.compress(b"{}"), "xz -dc"),
+        (b"\x28\xb5\x2f\xfd\x04\x00", "zstd -dc"),
+        ('{"ts": 0, "type": "job_start"}\n'.encode("utf-16"), "UTF-16"),
+        ('{"ts": 0, "type": "job_start"}\n'.encode("utf-16-le"), "UTF-16LE"),
+        ('{"ts": 0, "type": "job_start"}\n'.encode("utf-16-be"), "UTF-16BE"),
+    ],
+)
+def test_packed_input_is_told_with_the_remedy(
+    headway: Headway, tmp_path: Path, content: bytes, said: str
+) -> None:
+    path = tmp_path / "events"
+    path.write_bytes(content)
+    error = headway("import", path, "--run", "r", code=3).stderr
+    assert str(path) in error and said in error
+
+
+def test_what_an_import_says(headway: Headway, tmp_path: Path) -> None:
+    path = tmp_path / "bad.jsonl"
+    start, end = '{"ts": 0, "type": "job_start"}', '{"ts": 9, "type": "job_end"}'
+    path.write_text(f'{start}\n{{\n{{"ts": 1}}\n{end}\n')
+    said = headway("import", path, "--run", "bad").stdout
+    assert "run bad: 2 records in 1 journal," in said and "2 lines skipped\n" in said
+    path.write_text(start)
+    assert "run one: 1 record in 1 journal," in headway("import", path, "--run", "one").stdout
+    # One run of each of two files.
+    path.write_text('{"ts": 500, "type": "job_start"}\n')
+    journal = journal_of(headway, tmp_path / "node")
+    mixed = headway("import", path, journal, "--run", "mix").stdout
+    assert mixed.count("imported run mix: ") == 2 and "several" not in mixed
+
+
+def test_an_import_into_two_places_is_refused(headway: Headway, tmp_path: Path) -> None:
+    call = ("import", EXAMPLES / "B.jsonl", "--run", "r")
+    error = headway(*call, "--dir", tmp_path / "a", "--dir", tmp_path / "b", code=2).stderr
+    assert "--dir" in error and not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize("name", ["new\nline", "bell\a", "esc\x1b[2J", "\x7f"])
+def test_new_names_hold_no_control_characters(headway: Headway, name: str) -> None:
+    call = ("import", EXAMPLES / "B.jsonl")
+    assert "control" in headway(*call, "--run", name, code=2).stderr
+    assert "control" in headway(*call, "--run", "r", "--project", name, code=2).stderr
+
+
+def test_before_its_start_a_run_has_not_started(headway: Headway) -> None:
+    headway("import", EXAMPLES / "B.jsonl", "--run", "r")
+    assert headway.json("goodput", "r", "--as-of", "@-1")["state"] == "not_started"
+    assert "not started" in headway("goodput", "r", "--as-of", "@-1").stdout
+    assert headway.json("goodput", "r", "--as-of", "@1")["state"] == "running"
 
 
 def test_the_oldest_journal_is_still_readable(headway: Headway) -> None:

@@ -146,10 +146,12 @@ def _two_leads(features: set[str], events: list[slow_model.Event]) -> bool:
 def _groups_with_followers(features: set[str], events: list[slow_model.Event]) -> bool:
     """Each attempt has an un-ranked writer of its own, and other ranks go with it.
 
+    Or the last one's says a rank above 0, and so follows the un-ranked ones.
     The model hands their lines to the attempt that is open, the ledger each rank as a whole to the
     group that led when the rank was first heard.
     """
-    return "new_lead_writers" in features and "several_ranks" in features
+    ranks = {"several_ranks", "lead_of_high_rank"}
+    return "new_lead_writers" in features and not ranks.isdisjoint(features)
 
 
 def _early_followers(features: set[str], events: list[slow_model.Event]) -> bool:
@@ -203,11 +205,12 @@ EXACT_STEPS = ("count", "max_productive_step", "last_step")
 ROUNDED_STEPS = ("ideal_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns")
 LISTS = {
     "attempts": (
-        "index", "start", "end", "end_kind", "exit_status", "signal", "first_step", "last_step",
+        "index", "start", "end", "end_kind", "exit_status", "signal", "notice", "first_step",
+        "last_step",
     ),
     "disruptions": (
         "time", "step_reached", "resumed_from", "wasted_ns", "downtime_ns", "reinit_ns", "regained",
-        "exit_status", "signal",
+        "exit_status", "signal", "notice", "cause",
     ),
     "rollbacks": ("time", "from", "to", "wasted_ns", "planned"),
 }  # fmt: skip

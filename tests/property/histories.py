@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter
 from typing import Any
 
@@ -628,6 +629,28 @@ def _line(record: Record, style: str, rng: random.Random) -> str:
     return "{" + ", ".join(parts) + "}"
 
 
+KEPT_OF_A_LINE = ("ts", "ts_ns", "mono", "mono_ns", "rank", "writer", "attempt")
+
+
+def _add_ends(lines: list[str], seed: int, features: set[str]) -> None:
+    """Notices beside some lines, and numbers as the status of failed ends."""
+    rng = random.Random(f"ends {seed}")
+    if rng.random() < 0.3:
+        status = rng.choice((1, 3, -1, 137))
+        lines[:] = [line.replace('"status": "error"', f'"status": {status}') for line in lines]
+    # One line without a number would take the order by numbers from its writer.
+    if not lines or rng.random() >= 0.15 or any('"seq"' in line for line in lines):
+        return
+    features.add("notice")
+    for at in sorted(rng.sample(range(len(lines)), min(len(lines), rng.randrange(1, 4))))[::-1]:
+        found = re.findall(r'"(\w+)": (-?[\d.]+|"[^"]*")(?=[,}])', lines[at])
+        parts = [f'"{key}": {value}' for key, value in found if key in KEPT_OF_A_LINE]
+        if not any(part.startswith('"ts') for part in parts):
+            continue
+        signal = rng.choice((', "signal": 15', ', "signal": 15', ', "signal": 10', ""))
+        lines.insert(at, "{" + ", ".join(parts) + ', "type": "notice"' + signal + "}")
+
+
 def _build(seed: int) -> tuple[list[str], set[str]]:
     story = Story(seed)
     rng = story.rng
@@ -687,6 +710,7 @@ def _build(seed: int) -> tuple[list[str], set[str]]:
                     lines[i], lines[i + 1] = lines[i + 1], lines[i]
     if lines and story.chance(0.06, "torn_tail"):
         lines[-1] = lines[-1][: rng.randrange(1, len(lines[-1]))]
+    _add_ends(lines, seed, story.features)
     times = [r["t"] for r in story.records]
     if len(times) != len(set(times)):
         story.features.add("equal_times")

@@ -37,7 +37,7 @@ BEGINS = {kind + "_start": kind for kind in SPAN_KINDS}
 ENDS = {kind + "_end": kind for kind in SPAN_KINDS}
 POINT_TYPES = {
     "job_start", "job_end", "step_start", "step_end", "capacity", "checkpoint_saved", "heartbeat",
-    "exit", "exclude", "rollback", "query",
+    "exit", "notice", "exclude", "rollback", "query",
 }  # fmt: skip
 TYPES = POINT_TYPES | set(BEGINS) | set(ENDS)
 
@@ -407,6 +407,7 @@ class Attempt:
     in_reinit: bool = False
     end_event: Event | None = None
     exit_event: Event | None = None
+    notice_event: Event | None = None  # the first one before the end, of any writer
     # Known once all events are handed out:
     start: int = 0  # wall
     start_net: int = 0
@@ -431,6 +432,8 @@ class Attempt:
         kind = event.kind
         if kind == "job_start":
             self.started.add(part)
+        if kind == "notice" and self.notice_event is None and self.end_event is None:
+            self.notice_event = event
         if kind == "exit" and (event.rank == 0 or event.who == self.lead):
             if self.exit_event is None:
                 self.exit_event = event
@@ -1453,7 +1456,8 @@ class Run:
     def _find_disruptions(self) -> None:
         for k, attempt in enumerate(self.attempts):
             signal = attempt.exit_event.signal if attempt.exit_event is not None else None
-            stopped = attempt.end_kind == "clean" and signal in SIGTERM
+            told = attempt.notice_event is not None or signal in SIGTERM
+            stopped = attempt.end_kind == "clean" and told
             if attempt.end_kind not in ("failed", "exit", "lost") and not stopped:
                 continue
             if self.net.is_excluded(attempt.end):
@@ -1629,8 +1633,8 @@ def report(
     elapsed = sum(sums.values())
     productive = sum(ns for (category, _), ns in sums.items() if category == "productive")
     attempts = run.attempts
-    last_kind = attempts[-1].end_kind if attempts else "open"
-    states = {"open": "running", "clean": "completed", "lost": "interrupted"}
+    last_kind = attempts[-1].end_kind if attempts else "none"
+    states = {"none": "not_started", "open": "running", "clean": "completed", "lost": "interrupted"}
     start = run.start if attempts else None
     end_of_run = run.end if attempts else None
     low, high = (start, end_of_run) if attempts else (0, 0)
@@ -1685,16 +1689,40 @@ def report(
     }
 
 
+def _how_it_ended(attempt: Attempt) -> dict[str, int | None]:
+    status = signal = notice = None
+    end = attempt.end_event
+    if attempt.exit_event is not None:
+        status, signal = attempt.exit_event.status, attempt.exit_event.signal
+    elif end is not None and end.kind == "job_end" and type(end.status) is int and end.status > 0:
+        status = end.status
+    if attempt.notice_event is not None:
+        notice = attempt.notice_event.signal or 0
+    return {"exit_status": status, "signal": signal, "notice": notice}
+
+
+def _cause(attempt: Attempt) -> str:
+    how = _how_it_ended(attempt)
+    if how["notice"] is not None:
+        return "notice"
+    last = attempt.steps[-1] if attempt.steps else None
+    if attempt.end_kind == "lost" or how["signal"] in (9, "SIGKILL"):
+        if last is not None and not last.complete and last.stalled and not last.evident:
+            return "hang"
+    if how["signal"]:
+        return "signal"
+    if how["exit_status"]:
+        return "exit_status"
+    return "lost" if attempt.end_kind == "lost" else "failed"
+
+
 def _attempt_entry(index: int, attempt: Attempt) -> dict[str, Any]:
-    status = attempt.exit_event.status if attempt.exit_event is not None else None
-    signal = attempt.exit_event.signal if attempt.exit_event is not None else None
     return {
         "index": index,
         "start": attempt.start,
         "end": attempt.cut,
         "end_kind": attempt.end_kind,
-        "exit_status": status,
-        "signal": signal,
+        **_how_it_ended(attempt),
         "first_step": attempt.steps[0].index if attempt.steps else None,
         "last_step": attempt.steps[-1].index if attempt.steps else None,
     }
@@ -1717,9 +1745,8 @@ def _disruption_entry(run: Run, disruption: Disruption) -> dict[str, Any]:
         "downtime_ns": downtime,
         "reinit_ns": reinit,
         "regained": disruption.regained,
-        "exit_status": attempt.exit_event.status if attempt.exit_event is not None else None,
-        "signal": attempt.exit_event.signal if attempt.exit_event is not None else None,
-        "cause": "",
+        **_how_it_ended(attempt),
+        "cause": _cause(attempt),
     }
 
 
@@ -1761,9 +1788,9 @@ def _nearest_rank(ordered: list[int], percent: int) -> int:
     return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
 
 
-def _mean_up_to(values: list[int], limit: int) -> int:
+def _mean_up_to(values: list[int], limit: int) -> int | None:
     low = [value for value in values if value <= limit]
-    return sum(low) // len(low) if low else 0
+    return sum(low) // len(low) if low else None
 
 
 def _step_statistics(run: Run) -> dict[str, Any]:
@@ -1782,11 +1809,12 @@ def _step_statistics(run: Run) -> dict[str, Any]:
     ordered = sorted(works)
     median = floor_median(works)
     spread = floor_median([abs(w - median) for w in works])
-    ideal = _mean_up_to(works, median + 3 * spread)
+    ideal = _mean_up_to(works, median + 3 * spread) or 0
     # The ledger knows median and spread to within 0.1 %: a step at the limit may be in or out.
     slack = (median + 3 * spread) // 250
     limits = (median + 3 * spread + by for by in (-slack, slack))
-    alternatives = [_mean_up_to(works, limit) or ideal for limit in limits]
+    means = [_mean_up_to(works, limit) for limit in limits]
+    alternatives = [ideal if mean is None else mean for mean in means]
     away = [abs(w - ideal) for w in works]
     recent, older = away[-100:], away[-1100:-100]
     usual = floor_median(older) if len(older) >= 100 else 0

@@ -76,6 +76,17 @@ def test_end(script: Script, rest: str, status: int, end: str) -> None:
     state = {"clean": "completed", "failed": "failed", "lost": "interrupted"}[end]
     assert report.state == state
     assert len(report.disruptions) == (0 if end == "clean" else 1)
+    # What a shell says of the status; what killed the others only a supervisor sees.
+    seen = 128 - status if status < 0 else status
+    told = {"run.finish(7)": 7, "try:\n    raise ValueError\nfinally:\n    run.finish()": 1}
+    by_sigterm = end == "lost" and status == -signal.SIGTERM
+    for how in (*report.attempts, *report.disruptions):
+        assert how.exit_status == (told.get(rest, seen) if end == "failed" else None)
+        assert how.signal is None
+        assert how.notice == (signal.SIGTERM if by_sigterm else None)
+    for disruption in report.disruptions:
+        cause = "notice" if by_sigterm else "lost" if end == "lost" else "exit_status"
+        assert disruption.cause == cause
 
 
 def test_errors_at_a_prompt_end_nothing(script: Script) -> None:
@@ -119,7 +130,8 @@ def test_sigterm_is_noted(script: Script) -> None:
     assert script(text).returncode == 0
     report = headway.report("r")
     assert report.attempts[0].end_kind == "clean"
-    assert len(report.disruptions) == 1
+    assert [d.cause for d in report.disruptions] == ["notice"]
+    assert report.disruptions[0].notice == report.attempts[0].notice == signal.SIGTERM
 
 
 def test_the_users_handler_replaces_ours(script: Script) -> None:

@@ -131,6 +131,8 @@ def test_as_of(crashed: headway.Report) -> None:
     "asked",
     [
         {"window": "yesterday"},
+        {"window": 5},
+        {"window": (1, 2, 3)},
         {"window": "+2s..+1s"},
         {"window": "x..y"},
         {"as_of": "teatime"},

@@ -94,6 +94,7 @@ const Figures<AttemptSummary>& AttemptFigures() {
       {"kind", [](const A& a) { return Word(AttemptEndName(a.end_kind)); }},
       {"status", [](const A& a) { return Count(a.exit_status); }},
       {"signal", [](const A& a) { return Count(a.signal); }},
+      {"notice", [](const A& a) { return Count(a.notice); }},
       {"first", [](const A& a) { return Count(a.first_step); }},
       {"last", [](const A& a) { return Count(a.last_step); }},
   };
@@ -112,6 +113,8 @@ const Figures<Disruption>& DisruptionFigures() {
       {"regained", [](const D& d) { return Seconds(d.regained); }},
       {"status", [](const D& d) { return Count(d.exit_status); }},
       {"signal", [](const D& d) { return Count(d.signal); }},
+      {"notice", [](const D& d) { return Count(d.notice); }},
+      {"cause", [](const D& d) { return Word(CauseName(d.cause)); }},
   };
   return figures;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <tuple>
 
 #include "base/json_writer.h"
@@ -60,6 +61,14 @@ std::string Rest(const std::vector<std::string>& words, std::size_t from) {
 std::int64_t SignalOf(const std::string& text) {
   const int number = jsonl::SignalNumber(text);
   return number != 0 ? number : std::stoll(text);
+}
+
+/// A status that is a number.
+std::optional<std::int64_t> StatusOf(const std::string& text) {
+  std::int64_t status = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), status);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole ? std::optional(status) : std::nullopt;
 }
 
 bool IsClean(const std::string& status) {
@@ -254,7 +263,7 @@ Status RecordLines::ReadPoint(std::int64_t time, const std::vector<std::string>&
   } else if (verb == "job_end") {
     Entry& entry = put(RecordType::kJobEnd);
     entry.name = Rest(words, 1);
-    entry.record.a = IsClean(entry.name) ? 0 : 1;
+    entry.record.a = IsClean(entry.name) ? 0 : StatusOf(entry.name).value_or(-1);
   } else if (verb == "heartbeat") {
     Record& record = put(RecordType::kHeartbeat).record;
     record.a = kNoTime;
@@ -373,8 +382,8 @@ std::string RecordLines::EventLine(const Entry& entry, const RunRecords& run) co
     case RecordType::kCheckpointSaved:
     case RecordType::kRollback: json.Field("step", r.a); break;
     case RecordType::kJobEnd:
-      if (entry.name == "0" || entry.name == "1") {
-        json.Field("status", entry.record.a);
+      if (const auto status = StatusOf(entry.name)) {
+        json.Field("status", *status);
       } else if (!entry.name.empty()) {
         json.Field("status", entry.name);
       }

@@ -263,7 +263,7 @@ class LineReader {
     }
   }
 
-  /// 0 for a clean end, else what there is of a number, else 1.
+  /// 0 for a clean end, else the number that was said, else -1: a failure of unknown status.
   std::int64_t JobStatus() {
     if (!line_.Has(Field::kStatus)) return 0;
     const Value& status = line_[Field::kStatus];
@@ -271,11 +271,11 @@ class LineReader {
       for (const std::string_view clean : {"ok", "success", "completed", "0"}) {
         if (status.text == clean) return 0;
       }
-      return 1;
+      return -1;
     }
-    std::int64_t number = 1;
+    std::int64_t number = -1;
     if (status.kind == ValueKind::kNumber) {
-      if (ParseInteger(status.text, &number) != NumberError::kNone) return 1;
+      if (ParseInteger(status.text, &number) != NumberError::kNone) return -1;
     }
     return number;
   }

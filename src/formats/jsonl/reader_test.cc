@@ -114,6 +114,12 @@ TEST(ReadEventsTest, JudgesAJobEndByItsStatus) {
     const std::string line = std::string(R"({"ts":1,"type":"job_end","status":)") + status + "}";
     EXPECT_NE(Only(line).a, 0) << status;
   }
+  // Only a whole number can be how a process ended.
+  EXPECT_EQ(Only(R"({"ts":1,"type":"job_end","status":3})").a, 3);
+  for (const char* status : {"\"error\"", "\"3\"", "2.5", "true", "[]"}) {
+    const std::string line = std::string(R"({"ts":1,"type":"job_end","status":)") + status + "}";
+    EXPECT_EQ(Only(line).a, -1) << status;
+  }
 }
 
 TEST(ReadEventsTest, PrefersExactTime) {
