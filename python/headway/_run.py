@@ -12,7 +12,7 @@ import signal
 import sys
 import unicodedata
 from collections.abc import Mapping
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Literal, SupportsIndex, TypeAlias
 
 from headway import _checkpoints, _native, orbax
@@ -30,6 +30,10 @@ _INTERRUPTED = 128 + signal.SIGINT
 # Runs that have not been finished; held here, so that losing the variable does not end a job.
 _open_runs: dict[tuple[Any, ...], Run] = {}
 _current: Run | None = None
+# The worker of multiprocessing, by process id, in whose own exit functions ours is.
+_watched_worker = 0
+# After every exit function of a program, which may still record.
+_LAST_OF_ALL = -1_000_000_000
 
 
 class Run(_native.Recorder):
@@ -267,6 +271,7 @@ def init(
     if result.enabled:
         _open_runs[key] = result
         _current = result
+        _watch_worker()
         _checkpoints.attach(result)
         orbax.watch_by_itself()
         if config:
@@ -387,3 +392,53 @@ def _at_exit() -> None:
         return
     for run in _open_runs.values():
         run._finish(_INTERRUPTED)
+
+
+def _watch_worker() -> None:
+    """In a worker of multiprocessing: asks to be called when its function has ended.
+
+    One that was forked then leaves by os._exit(), so that neither atexit nor the recorder's own
+    hook ever runs.
+    """
+    global _watched_worker
+    process = sys.modules.get("multiprocessing.process")
+    util = sys.modules.get("multiprocessing.util")
+    if process is None or util is None or _watched_worker == os.getpid():
+        return
+    try:
+        if process.parent_process() is None:
+            return
+        util.Finalize(None, _at_worker_exit, exitpriority=_LAST_OF_ALL)
+    except Exception as error:  # a stand-in for multiprocessing
+        _log.debug("the end of this worker can't be told: %r", error)
+        return
+    _watched_worker = os.getpid()
+
+
+def _at_worker_exit() -> None:
+    status = _status_of_worker()
+    for run in list(_open_runs.values()) if status is not None else ():
+        run._finish(status)
+
+
+def _status_of_worker() -> int | None:
+    """How this worker's function has ended; None where the recorder's own hook will know."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_code.co_name != "_exit_function":
+        frame = frame.f_back
+    caller = None if frame is None else frame.f_back
+    above = caller
+    while above is not None and above.f_code.co_name != "spawn_main":
+        above = above.f_back
+    if caller is None or above is not None:
+        return None  # a spawned one exits as any program does
+    # From 3.13 on the exit functions are called when the exit code is known, before that while what
+    # ends the function comes up through the caller. (Something else may be handled since before the
+    # worker was forked.)
+    if isinstance(code := caller.f_locals.get("code"), int):
+        return code & 0xFF
+    error = sys.exc_info()[1]
+    trace = None if error is None else error.__traceback__
+    while trace is not None and trace.tb_frame is not caller:
+        trace = trace.tb_next
+    return _status_of(error if trace is not None else None)

@@ -124,6 +124,195 @@ def test_spawned_ranks_record_on_their_own(script: Script, folder: Path) -> None
     assert len(report.attempts) == 1 and report.steps.last_step == 2
 
 
+METHODS = ["fork", "spawn", "forkserver"]
+
+WORKER_ENDS = [
+    # What a worker does after its last step, its exit code, how the attempt ended.
+    ("pass", 0, "clean"),
+    ("sys.exit(0)", 0, "clean"),
+    ("sys.exit()", 0, "clean"),
+    ("sys.exit(256)", 0, "clean"),
+    ("sys.exit(3)", 3, "failed"),
+    ("sys.exit('text')", 1, "failed"),
+    ("raise ValueError", 1, "failed"),
+    ("raise KeyboardInterrupt", 1, "failed"),
+    ("run.finish(); raise ValueError", 1, "clean"),
+    ("run.finish(4)", 0, "failed"),
+    ("del run; run = headway.init(run='r', rank=0)", 0, "clean"),
+    ("os._exit(0)", 0, "lost"),
+    ("os._exit(3)", 3, "lost"),
+    ("os.kill(os.getpid(), signal.SIGTERM)", -15, "lost"),
+    ("os.kill(os.getpid(), signal.SIGKILL)", -9, "lost"),
+    ("pid = os.fork()\n    if pid == 0:\n        sys.exit(1)\n    os.wait()", 0, "clean"),
+]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("end", "code", "kind"), WORKER_ENDS)
+def test_the_end_of_a_worker_that_records(
+    script: Script, method: str, end: str, code: int, kind: str
+) -> None:
+    result = script(
+        f"""
+import multiprocessing
+
+def train():
+    run = headway.init(run="r", rank=0)
+    for i in range(3):
+        run.step(i)
+    {end}
+
+if __name__ == "__main__":
+    process = multiprocessing.get_context(sys.argv[1]).Process(target=train)
+    process.start()
+    process.join()
+    assert process.exitcode == int(sys.argv[2]), process.exitcode
+""",
+        method,
+        str(code),
+        options=("-W", "ignore::DeprecationWarning"),
+    )
+    assert result.returncode == 0, result.stderr
+    only_attempt(kind, 2)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_worker_of_a_program_that_records(script: Script, method: str) -> None:
+    # The parent's run is not the worker's to end, and the worker's own ends with the worker.
+    result = script(
+        """
+        import multiprocessing
+
+        def work():
+            headway.init(run="own").step(5)
+
+        if __name__ == "__main__":
+            run = headway.init(run="r")
+            run.step(0)
+            process = multiprocessing.get_context(sys.argv[1]).Process(target=work)
+            process.start()
+            process.join()
+            run.step(1)
+            assert run.enabled
+        """,
+        method,
+        options=("-W", "ignore::DeprecationWarning"),
+    )
+    assert result.returncode == 0, result.stderr
+    only_attempt("clean", 1)
+    assert [a.end_kind for a in headway.report("own").attempts] == ["clean"]
+
+
+def test_a_worker_forked_while_an_error_is_handled(script: Script) -> None:
+    result = script(
+        """
+        import multiprocessing
+
+        def train():
+            headway.init(run="r").step(0)
+
+        try:
+            raise ValueError
+        except ValueError:
+            process = multiprocessing.get_context("fork").Process(target=train)
+            process.start()
+            process.join()
+            assert process.exitcode == 0
+        """,
+        options=("-W", "ignore::DeprecationWarning"),
+    )
+    assert result.returncode == 0, result.stderr
+    only_attempt("clean", 0)
+
+
+def test_what_a_worker_records_as_it_ends(script: Script) -> None:
+    result = script(
+        """
+        import multiprocessing, multiprocessing.util
+
+        def train():
+            multiprocessing.util.Finalize(None, late, exitpriority=-100)
+            headway.init(run="r").step(0)
+
+        def late():
+            headway.current_run().step(1)
+
+        process = multiprocessing.get_context("fork").Process(target=train)
+        process.start()
+        process.join()
+        """,
+        options=("-W", "ignore::DeprecationWarning"),
+    )
+    assert result.returncode == 0, result.stderr
+    only_attempt("clean", 1)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_ranks_in_an_executor(script: Script, method: str) -> None:
+    result = script(
+        """
+        import concurrent.futures, multiprocessing
+
+        def train(rank):
+            run = headway.init(run="r", rank=rank, world_size=1, attempt_key="a")
+            run.step(rank)
+            return run.enabled
+
+        if __name__ == "__main__":
+            context = multiprocessing.get_context(sys.argv[1])
+            with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as executor:
+                assert executor.submit(train, 0).result()
+        """,
+        method,
+        options=("-W", "ignore::DeprecationWarning"),
+    )
+    assert result.returncode == 0, result.stderr
+    only_attempt("clean", 0)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("close", "kind"), [("close", "clean"), ("terminate", "lost")])
+def test_ranks_in_a_pool(script: Script, method: str, close: str, kind: str) -> None:
+    result = script(
+        """
+        import multiprocessing
+
+        def share(event):
+            global recorded
+            recorded = event
+
+        def train(rank, seconds):
+            headway.init(run="r", rank=rank).step(rank)
+            recorded.set()
+            time.sleep(seconds)
+
+        if __name__ == "__main__":
+            context = multiprocessing.get_context(sys.argv[1])
+            recorded = context.Event()
+            pool = context.Pool(1, share, (recorded,))
+            pool.apply_async(train, (0, 0 if sys.argv[2] == "close" else 60))
+            recorded.wait()
+            getattr(pool, sys.argv[2])()
+            pool.join()
+        """,
+        method,
+        close,
+        options=("-W", "ignore::DeprecationWarning"),
+    )
+    assert result.returncode == 0, result.stderr
+    only_attempt(kind, 0)
+
+
+def test_recording_imports_no_multiprocessing(script: Script) -> None:
+    result = script(
+        """
+        headway.init(run="r").step(0)
+        assert not [name for name in sys.modules if name.startswith("multiprocessing")]
+        """
+    )
+    assert result.returncode == 0, result.stderr
+
+
 def test_a_forked_child_may_open_its_own(script: Script) -> None:
     result = script(
         """
@@ -254,7 +443,48 @@ def interpreter(version: str) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13", "3.14"])
+WORKERS = """
+import multiprocessing, sys
+import headway
+
+def train(end):
+    headway.init(run="r" + end, rank=0).step(0)
+    if end == "error":
+        raise ValueError
+    if end != "return":
+        sys.exit(int(end))
+
+if __name__ == "__main__":
+    for method in ("fork", "spawn", "forkserver"):
+        for end in ("return", "0", "3", "error"):
+            process = multiprocessing.get_context(method).Process(target=train, args=(end,))
+            process.start()
+            process.join()
+            print(headway.report("r" + end).attempts[-1].end_kind)
+"""
+
+VERSIONS = ["3.10", "3.11", "3.12", "3.13", "3.14"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_workers_of_every_python(version: str, tmp_path: Path) -> None:
+    python = interpreter(version)
+    if python is None:
+        pytest.skip(f"no Python {version} here")
+    program = tmp_path / "program.py"
+    program.write_text(WORKERS)
+    source = str(Path(headway.__file__).parent.parent)
+    result = subprocess.run(
+        [python, "-W", "ignore", str(program)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": source},
+    )
+    wanted = ["clean", "clean", "failed", "failed"]
+    assert result.stdout.split() == 3 * wanted, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_one_module_for_every_python(version: str) -> None:
     python = interpreter(version)
     if python is None:
