@@ -5,6 +5,7 @@
 #include "cli/doctor.h"
 #include "cli/palette.h"
 #include "cli/place.h"
+#include "cli/run_doctor.h"
 #include "cli/text.h"
 
 namespace headway::cli {
@@ -14,18 +15,33 @@ class DoctorCommand final : public Command {
  public:
   void Describe(Description* description) override {
     description->Text(
-        "Checks the data directory, the clocks, the environment and the Python package as a "
+        "With a run: says why numbers of it are missing or strange, and what to do. Have records "
+        "been made, are they of one job, is there time of checkpoints, which monitors told their "
+        "numbers where, and what did Google Cloud answer? Journals and the monitors' own files "
+        "are looked at; nothing is changed.\n\n"
+        "Without: checks the data directory, the clocks, the environment and the Python package as "
+        "a "
         "training process would find them. Run it where training runs. Exit code 1 when there is a "
         "problem; warnings and notes are none.");
+    DescribeOptionalRun(description, &run_);
     description->Flag("--no-python", &no_python_, "do not start python3 (or HEADWAY_PYTHON)");
     DescribePlace(description, &place_);
     description->Example("headway doctor", "checks this machine");
+    description->Example("headway doctor llama-7b", "why numbers of a run are missing");
     description->Example("srun headway doctor", "checks it as each task of a Slurm job sees it");
   }
 
   Result<int> Run(const Context& context) override {
-    HEADWAY_RETURN_IF_ERROR(Resolve(&place_));
     std::vector<Check> checks;
+    if (run_) {
+      HEADWAY_RETURN_IF_ERROR(ResolveToRead(&place_));
+      HEADWAY_RETURN_IF_ERROR(CheckName("RUN", *run_));
+      const recorder::EnvMap environment = recorder::ProcessEnvironment();
+      checks =
+          JudgeRun(GatherEvidence(*run_, place_.project, place_.dirs, environment), environment);
+      return Tell(context, checks, "nothing is wrong with this run");
+    }
+    HEADWAY_RETURN_IF_ERROR(Resolve(&place_));
     const auto take = [&checks](std::vector<Check> more) {
       std::move(more.begin(), more.end(), std::back_inserter(checks));
     };
@@ -35,14 +51,20 @@ class DoctorCommand final : public Command {
     take(CheckClocks());
     take(CheckEnvironment(variables));
     if (!no_python_) checks.push_back(CheckPython(Env("HEADWAY_PYTHON"), Version()));
-    const bool good = std::none_of(checks.begin(), checks.end(), [](const Check& check) {
-      return check.verdict == Verdict::kProblem;
-    });
-    *context.out << (place_.json ? Json(checks, good) : Text(checks, good, context.terminal));
-    return good ? 0 : 1;
+    return Tell(context, checks, "recording works here");
   }
 
  private:
+  int Tell(const Context& context, const std::vector<Check>& checks, std::string_view praise) {
+    const bool good = std::none_of(checks.begin(), checks.end(), [](const Check& check) {
+      return check.verdict == Verdict::kProblem;
+    });
+    *context.out << (place_.json ? Json(checks, good)
+                                 : Text(checks, good ? praise : "something is wrong, see above",
+                                        context.terminal));
+    return good ? 0 : 1;
+  }
+
   static Tone ToneOfVerdict(Verdict verdict) {
     switch (verdict) {
       case Verdict::kGood: return Tone::kGood;
@@ -53,7 +75,8 @@ class DoctorCommand final : public Command {
     return Tone::kFaint;
   }
 
-  static std::string Text(const std::vector<Check>& checks, bool good, const Terminal& terminal) {
+  static std::string Text(const std::vector<Check>& checks, std::string_view last,
+                          const Terminal& terminal) {
     constexpr std::size_t kColumn = 9;
     const auto width = static_cast<std::size_t>(terminal.width);
     std::string out;
@@ -65,7 +88,7 @@ class DoctorCommand final : public Command {
       out += std::string(kColumn, ' ') +
              WrapBeside("→ " + PrintableLine(check.remedy), width, kColumn) + "\n";
     }
-    return out + (good ? "recording works here\n" : "something is wrong, see above\n");
+    return out + std::string(last) + "\n";
   }
 
   static std::string Json(const std::vector<Check>& checks, bool good) {
@@ -84,6 +107,7 @@ class DoctorCommand final : public Command {
     return out + "\n";
   }
 
+  std::optional<std::string> run_;
   bool no_python_ = false;
   Place place_;
 };

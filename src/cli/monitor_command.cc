@@ -58,6 +58,8 @@ class MonitorCommand final : public Command {
                         "the ideal step time (computed from the steps)");
     description->Duration("--final", &final_, "how long the final values may take (5s)");
     description->Option("--beside", "PID", &beside_, "the process it runs beside");
+    description->Option("--left-out", "WHAT", &left_out_,
+                        "what whoever starts it leaves out, for headway doctor; may be repeated");
     description->Flag("--control", &control_,
                       "it was started by a program, which talks to it on descriptor 3");
     DescribePlace(description, &place_);
@@ -86,7 +88,14 @@ class MonitorCommand final : public Command {
     const UniqueFd signals = CatchEndings();
     if (!signals.ok()) return ErrnoStatus(errno, "watch", "signals");
     Result<std::vector<std::unique_ptr<monitor::Sink>>> sinks = OpenSinks(sinks_);
-    if (!sinks.ok()) return sinks.status();
+    if (!sinks.ok()) {
+      // Nobody may be listening: the state says it to headway doctor.
+      monitor::State state = monitor::BeginState(*options);
+      state.ended = state.started;
+      state.problem = sinks.status().message();
+      monitor::StateFile(options->state_directory).Write(state).IgnoreError();
+      return sinks.status();
+    }
     if (control_) (void)!::chdir("/");  // the directory it was started in may go
     monitor::Company company;
     company.signals = signals.get();
@@ -174,6 +183,7 @@ class MonitorCommand final : public Command {
       return Status(Code::kInvalidArgument, "--windows-only needs a --window");
     }
     if (final_) options.final_ns = *final_;
+    options.left_out = left_out_;
     options.state_directory = monitor::StateDirectory(place_.dirs.front(), place_.project, run_);
     return options;
   }
@@ -191,6 +201,7 @@ class MonitorCommand final : public Command {
   std::string ideal_step_;
   std::optional<std::int64_t> final_;
   std::string beside_;
+  std::vector<std::string> left_out_;
   bool control_ = false;
   Place place_;
 };

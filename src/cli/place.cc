@@ -16,6 +16,7 @@ namespace headway::cli {
 namespace {
 
 constexpr std::size_t kProblemsShown = 10;
+constexpr char kRunHelp[] = "a run's name, NAME@DATE of an older one, or its uid";
 
 }  // namespace
 
@@ -30,8 +31,18 @@ void DescribePlace(Description* description, Place* place) {
 }
 
 void DescribeRun(Description* description, std::string* run) {
-  description->Positional("RUN", run, "a run's name, NAME@DATE of an older one, or its uid")
-      .completion = Completion::kRun;
+  description->Positional("RUN", run, kRunHelp).completion = Completion::kRun;
+}
+
+void DescribeOptionalRun(Description* description, std::optional<std::string>* run) {
+  std::string* const none = nullptr;
+  Argument& added = description->Positional("RUN", none, kRunHelp);
+  added.completion = Completion::kRun;
+  added.required = false;
+  added.set = [run](const std::string& text) {
+    *run = text;
+    return OkStatus();
+  };
 }
 
 Status CheckName(std::string_view what, std::string_view name) {

@@ -23,6 +23,8 @@ struct Place {
 void DescribePlace(Description* description, Place* place);
 /// RUN, with what it can be.
 void DescribeRun(Description* description, std::string* run);
+/// The same where RUN may be left out.
+void DescribeOptionalRun(Description* description, std::optional<std::string>* run);
 
 /// Fills in what was not said: HEADWAY_DIR, else ~/.headway; HEADWAY_PROJECT, else "default".
 /// InvalidArgument for a name that can be none; FailedPrecondition without any directory.

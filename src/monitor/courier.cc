@@ -42,10 +42,13 @@ void Courier::Post(std::shared_ptr<const Sample> sample) {
   changed_.notify_all();
 }
 
-void Courier::Close(MonoNs until) {
+void Courier::Close(MonoNs until, std::shared_ptr<const Sample> last) {
   sink_->Hurry();  // before the thread can have begun with the last round
   const std::lock_guard lock(mutex_);
-  if (!until_) until_ = until;
+  if (!until_) {
+    until_ = until;
+    if (last != nullptr) waiting_.push_back(std::move(last));
+  }
   changed_.notify_all();
 }
 
@@ -114,11 +117,13 @@ void Courier::Note(const Status& status) {
   if (status.ok()) {
     state_.delivered = now;
     state_.error.clear();
+    state_.code = Code::kOk;
     state_.failed.reset();
     state_.failures = 0;
     return;
   }
   state_.error = status.message();
+  state_.code = status.code();
   if (state_.failures++ == 0) state_.failed = now;
 }
 

@@ -21,6 +21,7 @@ struct DestinationState {
   std::int64_t missed = 0;          ///< that it had no time for
   std::optional<WallNs> delivered;  ///< when nothing was left to send for the last time
   std::string error;                ///< of the last try; empty: it went well
+  Code code = Code::kOk;            ///< that error's
   std::optional<WallNs> failed;     ///< when that error first came in a row of failures
   std::int64_t failures = 0;        ///< in a row
 };
@@ -37,8 +38,9 @@ class Courier {
 
   /// Hands over a sample; never waits. Beyond a hundred that wait the oldest is left out.
   void Post(std::shared_ptr<const Sample> sample);
-  /// There will be no more. The thread ends once all is sent or `until` has come.
-  void Close(MonoNs until);
+  /// Hands over the `last` sample, if there is one. The thread ends once all is sent or `until` has
+  /// come. Both at once, so that it knows how much time there is when it sends that sample.
+  void Close(MonoNs until, std::shared_ptr<const Sample> last = nullptr);
   /// Whether the thread ended before `until`; waits for it.
   bool WaitForEnd(MonoNs until);
 

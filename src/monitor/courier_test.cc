@@ -87,6 +87,18 @@ TEST(CourierTest, EndsInTimeAndSaysWhatIsAmiss) {
   EXPECT_TRUE(courier.state().failed.has_value());
 }
 
+TEST(CourierTest, SendsTheLastSampleInTheTimeThereIs) {
+  Script script;
+  script.takes_ns = 60 * kNanosPerSecond;  // or until its deadline
+  script.failing = 1'000'000;
+  Courier courier(std::make_unique<ScriptedSink>(&script), 60 * kNanosPerSecond);
+  courier.Close(In(200 * kMillisecond), std::make_shared<Sample>());
+  EXPECT_TRUE(courier.WaitForEnd(In(20 * kNanosPerSecond)));
+  EXPECT_EQ(courier.state().samples, 1);
+  EXPECT_EQ(courier.state().error, "no answer");
+  EXPECT_EQ(courier.state().code, Code::kUnavailable);
+}
+
 TEST(CourierTest, NeverMakesAnyoneWait) {
   Script script;
   script.takes_ns = 400 * kMillisecond;

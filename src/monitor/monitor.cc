@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +16,7 @@ namespace {
 // Of a gap no more samples are made up for than these, the latest.
 constexpr std::int64_t kMostMadeUp = 60;
 constexpr std::int64_t kPatienceNs = 30 * kNanosPerSecond;
+constexpr std::int64_t kNotingNs = kNanosPerSecond / 10;
 
 int Milliseconds(std::int64_t ns) {
   return static_cast<int>(std::clamp<std::int64_t>((ns + 999'999) / 1'000'000, 0, 60'000));
@@ -65,15 +65,25 @@ void Tell(int control, std::string trouble) {
   (void)!::send(control, trouble.data(), trouble.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+State BeginState(const Options& options) {
+  State state;
+  state.project = options.project;
+  state.run = options.run;
+  state.process = journal::ReadProcessFacts();
+  state.started = SystemClock::WallNow();
+  if (options.whole_every_ns > 0) state.tells.emplace_back("goodput");
+  if (!options.windows.empty()) state.tells.emplace_back("windows");
+  if (options.deviations_every_ns > 0) state.tells.emplace_back("step_deviations");
+  state.left_out = options.left_out;
+  return state;
+}
+
 Monitor::Monitor(Options options, std::vector<std::unique_ptr<Sink>> sinks)
     : options_(std::move(options)),
       sampler_(options_.dirs, options_.project, options_.run, options_.accounting),
       begin_(SystemClock::MonoNow()),
       state_file_(options_.state_directory) {
-  state_.project = options_.project;
-  state_.run = options_.run;
-  state_.pid = ::getpid();
-  state_.started = SystemClock::WallNow();
+  state_ = BeginState(options_);
   auto stream = [this](std::int64_t every_ns, Wanted wanted) {
     if (every_ns > 0) streams_.push_back({every_ns, std::move(wanted)});
   };
@@ -95,12 +105,12 @@ MonoNs Monitor::NextDue() const {
   return due;
 }
 
-void Monitor::TakeOne(WallNs at, WallNs now, const Wanted& wanted) {
+std::shared_ptr<const Sample> Monitor::TakeOne(WallNs at, WallNs now, const Wanted& wanted) {
   Status problem;
   auto sample = std::make_shared<Sample>(sampler_.Take(at, now, wanted, &problem));
   ++state_.samples;
   state_.problem = problem.message();
-  for (const std::unique_ptr<Courier>& courier : couriers_) courier->Post(sample);
+  return sample;
 }
 
 void Monitor::TakeDue(MonoNs now) {
@@ -117,12 +127,14 @@ void Monitor::TakeDue(MonoNs now) {
     }
     for (std::int64_t i = first; i <= due; ++i) {
       const std::int64_t late_ns = now - (begin_ + i * stream.every_ns);
-      TakeOne(wall - late_ns, SystemClock::WallNow(), stream.wanted);
+      const auto sample = TakeOne(wall - late_ns, SystemClock::WallNow(), stream.wanted);
+      for (const std::unique_ptr<Courier>& courier : couriers_) courier->Post(sample);
     }
   }
 }
 
 bool Monitor::Finish(MonoNs until) {
+  std::shared_ptr<const Sample> last;
   const Status status = sampler_.Refresh();
   if (status.ok()) {
     Wanted all;
@@ -132,11 +144,14 @@ bool Monitor::Finish(MonoNs until) {
       if (!stream.wanted.windows.empty()) all.windows = stream.wanted.windows;
     }
     const WallNs now = SystemClock::WallNow();
-    TakeOne(now, now, all);
+    last = TakeOne(now, now, all);
   } else {
     state_.problem = status.message();
   }
-  for (const std::unique_ptr<Courier>& courier : couriers_) courier->Close(until);
+  // What a destination answers in the end must come in time to be noted.
+  const std::int64_t left_ns = std::max<std::int64_t>(0, until - SystemClock::MonoNow());
+  const MonoNs close = until - std::min(kNotingNs, left_ns / 8);
+  for (const std::unique_ptr<Courier>& courier : couriers_) courier->Close(close, last);
   bool done = true;
   for (const std::unique_ptr<Courier>& courier : couriers_) {
     done &= courier->WaitForEnd(until) && courier->state().error.empty();

@@ -40,7 +40,11 @@ struct Options {
   std::vector<std::int64_t> windows;            ///< seconds
   std::int64_t final_ns = 5 * kNanosPerSecond;  ///< for the final values, where nobody says
   std::string state_directory;                  ///< where it tells how it does; empty: nowhere
+  std::vector<std::string> left_out;            ///< see State
 };
+
+/// The state of a monitor that begins now, in this process.
+State BeginState(const Options& options);
 
 /// Monitor: tells destinations now and then how a run does, until it is told to end.
 ///
@@ -63,7 +67,7 @@ class Monitor {
 
   MonoNs NextDue() const;
   void TakeDue(MonoNs now);
-  void TakeOne(WallNs at, WallNs now, const Wanted& wanted);
+  std::shared_ptr<const Sample> TakeOne(WallNs at, WallNs now, const Wanted& wanted);
   bool Finish(MonoNs until);
   void WriteState(bool ended);
 

@@ -220,7 +220,8 @@ Status Outbox::Deliver(const std::function<Delivery(const OutboxBody&, MonoNs)>&
     if (delivery.fate == Delivery::Fate::kLater) {
       files_.front().maybe_sent = true;
       pause_.Failed(delivery.retry_after_ns);
-      waits_for_ = std::move(delivery.status);
+      // A try that the deadline has cut off says less than the answer to an earlier one.
+      if (waits_for_.ok() || clock_->Mono() < deadline) waits_for_ = std::move(delivery.status);
       continue;
     }
     if (delivery.fate == Delivery::Fate::kRefused) {

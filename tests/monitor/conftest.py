@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,8 @@ FOREIGN = (
     "all_proxy", "http_proxy", "https_proxy", "ALL_PROXY", "HTTPS_PROXY",
 )  # fmt: skip
 
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path[:0] = [str(HERE), str(ROOT / "tools")]
+from cloud import Cloud as Cloud  # noqa: E402
 from environments import NotInstallable, environment  # noqa: E402
 
 
@@ -33,37 +33,6 @@ def google_python() -> str:
         return str(environment(ROOT / "build" / "google", requirements))
     except NotInstallable as error:
         pytest.skip(f"Google's packages can't be installed: {error}")
-
-
-class Cloud:
-    """The services that we send to, on this machine: google_server.py."""
-
-    def __init__(self, python: str) -> None:
-        self.process = subprocess.Popen(
-            [python, str(HERE / "google_server.py")], stdout=subprocess.PIPE, text=True
-        )
-        assert self.process.stdout
-        start = json.loads(self.process.stdout.readline())
-        self.url: str = start["url"]
-        self.host = self.url.removeprefix("http://")
-        self.tls_url: str = start["tls_url"]
-        self.certificate: str = start["certificate"]  # of tls_url
-        self.private_key: str = start["private_key"]
-
-    def control(self, **what: Any) -> dict[str, Any]:
-        """Tells the server what to do; returns what it has seen so far."""
-        request = urllib.request.Request(
-            self.url + "/control", json.dumps(what).encode(), method="POST"
-        )
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
-            request, timeout=SECONDS
-        ) as answer:
-            seen: dict[str, Any] = json.load(answer)
-        return seen
-
-    def stop(self) -> None:
-        self.process.kill()
-        self.process.wait()
 
 
 @pytest.fixture(scope="module")

@@ -152,14 +152,16 @@ class GoodputMonitor:
             *(["--elastic"] if self._ELASTIC else []),
         ]
         if not include_badput_breakdown:
-            base.append("--no-badput")
+            base += ["--no-badput", *_left_out("badput_breakdown")]
         if configured_ideal_step_time is not None:
             base += ["--ideal-step", repr(float(configured_ideal_step_time))]
         if tensorboard_dir:
             base += ["--tensorboard", _join(os.fspath(tensorboard_dir), _TENSORBOARD_SUBDIRECTORY)]
         cloud = _cloud_arguments(gcp_options)
-        goodput_cloud = cloud if gcp_options.enable_gcp_goodput_metrics else []
-        deviation_cloud = cloud if gcp_options.enable_gcp_step_deviation_metrics else []
+        goodput_on = gcp_options.enable_gcp_goodput_metrics
+        deviation_on = gcp_options.enable_gcp_step_deviation_metrics
+        goodput_cloud = cloud if goodput_on else _left_out("gcp_goodput_metrics")
+        deviation_cloud = cloud if deviation_on else _left_out("gcp_step_deviation_metrics")
         self._goodput = _Uploader(f"goodput of {job_name!r}", [*base, *goodput_cloud])
         self._windows = _Uploader(
             f"rolling goodput of {job_name!r}", [*base, "--windows-only", *goodput_cloud]
@@ -180,7 +182,7 @@ class GoodputMonitor:
             " and ".join(
                 [
                     *([f"TensorBoard in {tensorboard_dir}"] if tensorboard_dir else []),
-                    *([_cloud_words(gcp_options)] if goodput_cloud or deviation_cloud else []),
+                    *([_cloud_words(gcp_options)] if goodput_on or deviation_on else []),
                 ]
             )
             or "no destination",
@@ -270,6 +272,11 @@ def _duration(seconds: Any, name: str) -> str:
         logger.warning("%s is %r; once a second is used", name, seconds)
         value = 1.0
     return f"{max(10, round(value * 1000))}ms"
+
+
+def _left_out(what: str) -> list[str]:
+    """Tells ``headway doctor`` what is missing on purpose."""
+    return ["--left-out", what]
 
 
 def _join(directory: str, name: str) -> str:
