@@ -82,6 +82,7 @@ class MonitorCommand final : public Command {
     sinks_.run = run_;
     sinks_.state_directory = options->state_directory;
     sinks_.elastic = elastic_;
+    sinks_.step_deviations = deviation_ || deviation_only_;
     sinks_.exact = options->accounting.exact;
     // First of all: sinks open files and start threads.
     if (control_) Detach();

@@ -94,6 +94,7 @@ SinkResult OpenTensorBoard(const SinkOptions& options) {
   to.incumbent = options.tags == "incumbent";
   to.badput = !options.no_badput;
   to.elastic = options.elastic;
+  to.steps = options.step_deviations;
   to.all_of_it = options.exact;
   if (!net::IsObjectUrl(options.tensorboard)) {
     if (options.tensorboard.find("://") != std::string::npos) {

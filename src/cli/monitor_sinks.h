@@ -32,6 +32,7 @@ struct SinkOptions {
   std::string run;
   std::string state_directory;  ///< absolute; for what waits to be sent
   bool elastic = false;
+  bool step_deviations = false;
   bool exact = true;
 };
 

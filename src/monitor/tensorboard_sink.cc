@@ -98,6 +98,7 @@ void TensorBoardSink::AppendExact(const Sample& sample) {
   }
   for (const metrics::Metric& metric : run.metrics) {
     const std::string tag = metrics::TagOf(metric);
+    if (options_.steps && tag == "step_deviation" && !options_.incumbent) continue;
     if (!options_.badput && tag.find("badput") != std::string::npos) continue;
     Scalar(sample, step_, (options_.incumbent ? "exact/" : "") + tag, metrics::Number(metric),
            metrics::TitleOf(metric));

@@ -20,6 +20,7 @@ class TensorBoardSink final : public Sink {
     bool incumbent = false;
     bool badput = true;      ///< with the incumbent's tags: also where the rest went
     bool elastic = false;    ///< with them: also the kinds of elastic jobs
+    bool steps = false;      ///< `step_deviation` is for points of single steps, not for their mean
     bool all_of_it = false;  ///< an amount that is all of the time counts, as exact numbers want it
   };
   explicit TensorBoardSink(Options options) : options_(std::move(options)) {}
