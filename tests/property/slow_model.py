@@ -181,6 +181,9 @@ def _event(number: int, text: str, obj: dict[str, Any]) -> Event:
     )  # fmt: skip
     if kind in ("step_start", "checkpoint_saved", "rollback") and event.step is None:
         raise BadLine("no step")
+    if kind in ("step_start", "step_end", "checkpoint_saved", "rollback"):
+        if event.step is not None and event.step < 0:
+            raise BadLine("no such step")
     if kind == "exit" and event.status is None and event.signal in (None, 0):
         raise BadLine("no status and no signal")
     if kind == "exclude" and event.begin is None:
