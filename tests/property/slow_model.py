@@ -1818,16 +1818,19 @@ def _step_statistics(run: Run) -> dict[str, Any]:
     limits = (median + 3 * spread + by for by in (-slack, slack))
     means = [_mean_up_to(works, limit) for limit in limits]
     alternatives = [ideal if mean is None else mean for mean in means]
-    away = [abs(w - ideal) for w in works]
-    recent, older = away[-100:], away[-1100:-100]
-    usual = floor_median(older) if len(older) >= 100 else 0
+    def deviation(ideal: int) -> int:
+        away = [abs(w - ideal) for w in works]
+        recent, older = away[-100:], away[-1100:-100]
+        usual = floor_median(older) if len(older) >= 100 else 0
+        return max(0, _nearest_rank(sorted(recent), 90) - usual)
+
     entry.update(
         ideal_ns=ideal,
         ideal_ns_between=sorted(alternatives),
         p50_ns=_nearest_rank(ordered, 50),
         p90_ns=_nearest_rank(ordered, 90),
         p99_ns=_nearest_rank(ordered, 99), max_ns=ordered[-1],
-        deviation_ns=max(0, _nearest_rank(sorted(recent), 90) - usual),
+        deviation_ns=deviation(ideal), deviation_of=deviation,
     )  # fmt: skip
     return entry
 
