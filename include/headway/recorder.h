@@ -28,31 +28,33 @@ namespace headway {
 /// How to open a recorder; what is empty comes from the environment (docs/environment.md), then
 /// from a default. Numbers: HEADWAY_FROM_ENVIRONMENT, HEADWAY_UNKNOWN or the value.
 struct RecorderOptions {
-  std::string project = {};
-  std::string run = {};
-  std::string dir = {};
-  std::string resume = {};
-  std::string job_id = {};
-  std::string attempt_key = {};
-  std::int64_t rank = HEADWAY_FROM_ENVIRONMENT;
-  std::int64_t world_size = HEADWAY_FROM_ENVIRONMENT;
-  std::int64_t local_rank = HEADWAY_FROM_ENVIRONMENT;
-  std::int64_t attempt_index = HEADWAY_FROM_ENVIRONMENT;
+  std::string project = {};      ///< HEADWAY_PROJECT, else "default"
+  std::string run = {};          ///< HEADWAY_RUN, else the job's name, else "default"
+  std::string dir = {};          ///< where journals lie: HEADWAY_DIR, else "~/.headway"
+  std::string resume = {};       ///< "auto" (default), "must", "never": docs/runs.md
+  std::string job_id = {};       ///< restarts with an equal one continue the run
+  std::string attempt_key = {};  ///< processes with an equal one are one attempt
+  std::int64_t rank = HEADWAY_FROM_ENVIRONMENT;           ///< 0 leads
+  std::int64_t world_size = HEADWAY_FROM_ENVIRONMENT;     ///< how many ranks the job has
+  std::int64_t local_rank = HEADWAY_FROM_ENVIRONMENT;     ///< among the ranks of this machine
+  std::int64_t attempt_index = HEADWAY_FROM_ENVIRONMENT;  ///< how often it was restarted before
   bool heartbeat = false;      ///< a thread notes each second that the process lives
   bool hook_sigterm = false;   ///< SIGTERM is noted and then takes its course
   bool hook_exit = true;       ///< return from main() and exit() end the job with the exit status
   bool hook_terminate = true;  ///< an uncaught exception ends the job as failed
 };
 
+/// Whether a span takes time away from training.
 enum class SpanBlocking {
   kDefault = HEADWAY_BLOCKING_DEFAULT,  ///< data loading inside a step overlaps it, all else blocks
-  kYes = HEADWAY_BLOCKING_YES,
-  kNo = HEADWAY_BLOCKING_NO,  ///< in the background: takes no time away from training
+  kYes = HEADWAY_BLOCKING_YES,          ///< training stands still
+  kNo = HEADWAY_BLOCKING_NO,            ///< in the background: takes no time away from training
 };
 
 /// A span, ended when it goes out of scope. Move-only.
 class [[nodiscard]] Span {
  public:
+  /// None; ending it does nothing.
   Span() noexcept = default;
   Span(Span&& other) noexcept : recorder_(other.recorder_), span_(std::exchange(other.span_, 0)) {}
   Span& operator=(Span&& other) noexcept {
@@ -100,12 +102,15 @@ class Step {
   bool hard_;
 };
 
+/// One open recorder. Move-only; a moved-from one is disabled. Any thread may record, but moving,
+/// assigning and destroying are for one thread alone.
 class Recorder {
  public:
   /// A disabled recorder.
   Recorder() noexcept = default;
 
-  /// Opens a recorder. On failure it is disabled and `*error` (may be null) says why.
+  /// Opens a recorder, as headway_open(). On failure it is disabled and `*error` (may be null) says
+  /// why and what to do; on success, and under HEADWAY_DISABLED=1, `*error` becomes empty.
   static Recorder Open(const RecorderOptions& options, std::string* error = nullptr) noexcept;
 
   Recorder(Recorder&& other) noexcept
@@ -123,34 +128,49 @@ class Recorder {
   /// Call Finish() where the job ends before its process does. (Without hook_exit: a clean end.)
   ~Recorder() { Close(); }
 
+  /// False when calls do nothing: default-constructed, not opened, moved from or disabled.
   bool enabled() const noexcept { return handle_ != nullptr; }
 
-  /// Records the end of the job; `status` 0 is clean. Later calls of any kind do nothing.
+  /// Records the end of the job; `status` 0 is clean, above 0 the exit status of a failure, below 0
+  /// a failure of unknown status. What is recorded later is not kept, and counted by dropped().
   void Finish(int status = 0) noexcept { headway_finish(handle_, status); }
 
-  // Steps.
+  // Steps, numbered from 0 on through all restarts; records of numbers below 0 are not kept, and
+  // counted by dropped().
+
+  /// The step starts now, and the one before it has completed. The thread that starts steps leads:
+  /// spans of other threads take no time from them.
   void StepStart(std::int64_t step) noexcept {
     if (handle_ != nullptr) headway_step_start(handle_, step);
   }
-  /// A hard end: the device has finished.
+  /// A hard end, now: the device has finished the step (HEADWAY_NO_STEP: the one that runs).
   void StepEnd(std::int64_t step) noexcept {
     if (handle_ != nullptr) headway_step_end(handle_, step);
   }
+  /// Starts the step; leaving the scope of the answer records a soft end, or with `blocking` a hard
+  /// one.
   headway::Step Step(std::int64_t step, bool blocking = false) noexcept {
     StepStart(step);
     return {handle_, step, blocking};
   }
 
-  // Spans.
+  // Spans: from now until the answer is ended or goes out of scope. In a disabled recorder they are
+  // none. `step` is what they belong to, from 0 on, or HEADWAY_NO_STEP.
+
+  /// Bringing up accelerators and their runtime.
   Span AcceleratorInit() noexcept { return Begin(HEADWAY_ACCELERATOR_INIT); }
+  /// Building the model, the data pipeline, the state.
   Span TrainingPrep() noexcept { return Begin(HEADWAY_TRAINING_PREP); }
+  /// Waiting for data, or loading it: inside a step it overlaps unless it is late.
   Span DataLoading(SpanBlocking blocking = SpanBlocking::kDefault) noexcept {
     return Begin(HEADWAY_DATA_LOADING, "", HEADWAY_NO_STEP, blocking);
   }
+  /// Writing a checkpoint; kNo for a save in the background.
   Span CheckpointSave(std::int64_t step = HEADWAY_NO_STEP,
                       SpanBlocking blocking = SpanBlocking::kDefault) noexcept {
     return Begin(HEADWAY_CHECKPOINT_SAVE, "", step, blocking);
   }
+  /// Reading a checkpoint.
   Span CheckpointRestore(std::int64_t step = HEADWAY_NO_STEP) noexcept {
     return Begin(HEADWAY_CHECKPOINT_RESTORE, "", step);
   }
@@ -160,9 +180,11 @@ class Recorder {
   }
   /// Named productive time, e.g. "rollout".
   Span Phase(const char* name) noexcept { return Begin(HEADWAY_PHASE, name); }
-  /// `name`: "slice_down" or "scale_up".
+  /// Waiting for slices; `name`: "slice_down" or "scale_up".
   Span ElasticWait(const char* name) noexcept { return Begin(HEADWAY_ELASTIC_WAIT, name); }
+  /// Initialising again after the set of slices changed.
   Span ElasticReinit() noexcept { return Begin(HEADWAY_ELASTIC_REINIT); }
+  /// A span of any kind. `name` is looked up each time (some 20 ns); not null.
   Span Begin(headway_span_kind kind, const char* name = "", std::int64_t step = HEADWAY_NO_STEP,
              SpanBlocking blocking = SpanBlocking::kDefault) noexcept {
     if (handle_ == nullptr) return {};
@@ -172,32 +194,48 @@ class Recorder {
   }
 
   // Facts.
+
+  /// The state after `step` is safe: training could resume from it now. From 0 on.
   void CheckpointSaved(std::int64_t step) noexcept { headway_checkpoint_saved(handle_, step); }
+  /// Training goes back to `step` on purpose; what was done since is lost. From 0 on.
   void Rollback(std::int64_t step) noexcept { headway_rollback(handle_, step); }
+  /// Accelerators (or slices) available, active and in total; HEADWAY_UNKNOWN where not known.
   void Capacity(std::int64_t available, std::int64_t active, std::int64_t total) noexcept {
     headway_capacity(handle_, available, active, total);
   }
+  /// Leaves [from_ns, to_ns) out of the account, nanoseconds since 1970; HEADWAY_NO_TIME as
+  /// `to_ns`: until further notice. One that ends before it begins is not kept, and counted.
   void Exclude(std::int64_t from_ns, std::int64_t to_ns, const char* reason = "") noexcept {
     if (handle_ != nullptr) {
       headway_exclude(handle_, from_ns, to_ns, headway_name(handle_, reason));
     }
   }
+  /// A metric's value. `step` from 0 on, or HEADWAY_NO_STEP; with another number it is not kept,
+  /// and counted. The name is looked up each time (some 20 ns); not null.
   void Log(const char* metric, double value, std::int64_t step = HEADWAY_NO_STEP) noexcept {
     if (handle_ != nullptr) headway_log(handle_, headway_name(handle_, metric), value, step);
   }
-  /// `json` is a JSON object.
+  /// A configuration: `json` is a JSON object of at most 16 MiB, which is copied and not checked;
+  /// `config_class` "user", "software" or "system".
   void Config(const std::string& json, const char* config_class = "user") noexcept {
     headway_config(handle_, config_class, json.data(), json.size());
   }
+  /// A sign of life. RecorderOptions::heartbeat does it each second.
   void Heartbeat() noexcept { headway_heartbeat(handle_); }
-  /// The process has been told to stop, by `signal` or (0) by a preemption notice.
+  /// The process has been told to stop, by `signal` or (0) by a preemption notice. Safe in signal
+  /// handlers.
   void Notice(int signal = 0) noexcept { headway_notice(handle_, signal); }
 
-  // Questions.
+  // Questions. Strings live as long as the recorder; "" when it is disabled.
+
+  /// Where the journal lies.
   const char* journal_path() const noexcept { return headway_journal_path(handle_); }
+  /// The run's uid, 32 hexadecimal digits: the same in all its processes and restarts.
   const char* run_uid() const noexcept { return headway_run_uid(handle_); }
+  /// This process's rank; HEADWAY_UNKNOWN, also when disabled.
   std::int64_t rank() const noexcept { return headway_rank(handle_); }
-  /// Records that could not be kept: for want of space, or because they came after Finish().
+  /// Records that could not be kept: for want of space, because they came after Finish(), or
+  /// because they mean nothing.
   std::uint64_t dropped() const noexcept { return headway_dropped(handle_); }
 
   /// For calls of headway.h. Null when disabled.

@@ -72,6 +72,24 @@ void ForEachOpen(Function function) noexcept {
   hooks_running.fetch_sub(1, std::memory_order_seq_cst);
 }
 
+// --- steps
+// ---------------------------------------------------------------------------------------
+
+// Steps count from 0 on. A record of another one means nothing, and one start would make of all
+// that was done before it something lost.
+void RecordStep(headway_recorder* recorder, RecordType type, int64_t step) noexcept {
+  if (recorder == nullptr) return;
+  Core& core = *FromHandle(recorder);
+  step >= 0 ? core.Record(type, step) : core.writer().CountUnkept();
+}
+
+// An end may be that of the step that runs, whichever it is.
+void RecordStepEnd(headway_recorder* recorder, RecordType type, int64_t step) noexcept {
+  if (recorder == nullptr) return;
+  Core& core = *FromHandle(recorder);
+  step >= 0 || step == HEADWAY_NO_STEP ? core.Record(type, step) : core.writer().CountUnkept();
+}
+
 // --- exit
 // ------------------------------------------------------------------------------------------
 
@@ -278,15 +296,15 @@ void headway_release(headway_recorder* recorder, const void* /*owner*/) noexcept
 }
 
 void headway_step_start(headway_recorder* recorder, int64_t step) noexcept {
-  if (recorder != nullptr) FromHandle(recorder)->Record(RecordType::kStepStart, step);
+  RecordStep(recorder, RecordType::kStepStart, step);
 }
 
 void headway_step_end(headway_recorder* recorder, int64_t step) noexcept {
-  if (recorder != nullptr) FromHandle(recorder)->Record(RecordType::kStepEnd, step);
+  RecordStepEnd(recorder, RecordType::kStepEnd, step);
 }
 
 void headway_step_soft_end(headway_recorder* recorder, int64_t step) noexcept {
-  if (recorder != nullptr) FromHandle(recorder)->Record(RecordType::kStepSoftEnd, step);
+  RecordStepEnd(recorder, RecordType::kStepSoftEnd, step);
 }
 
 headway_name_id headway_name(headway_recorder* recorder, const char* name) noexcept {
@@ -305,7 +323,7 @@ headway_span headway_span_begin_at(headway_recorder* recorder, headway_span_kind
   }
   Core& core = *FromHandle(recorder);
   return core.BeginSpan(static_cast<SpanKind>(raw_kind), static_cast<Blocking>(raw_blocking), name,
-                        step, core.At(time_ns));
+                        step < 0 ? HEADWAY_NO_STEP : step, core.At(time_ns));
 }
 
 void headway_span_end_at(headway_recorder* recorder, headway_span span, int64_t time_ns) noexcept {
@@ -334,15 +352,16 @@ void headway_job_end_at(headway_recorder* recorder, int32_t status, int64_t time
 
 void headway_step_start_at(headway_recorder* recorder, int64_t step, int64_t time_ns) noexcept {
   if (recorder == nullptr) return;
+  if (step < 0) return FromHandle(recorder)->writer().CountUnkept();
   FromHandle(recorder)->RecordAt(RecordType::kStepStart, FromHandle(recorder)->At(time_ns), step);
 }
 
 void headway_checkpoint_saved(headway_recorder* recorder, int64_t step) noexcept {
-  if (recorder != nullptr) FromHandle(recorder)->Record(RecordType::kCheckpointSaved, step);
+  RecordStep(recorder, RecordType::kCheckpointSaved, step);
 }
 
 void headway_rollback(headway_recorder* recorder, int64_t step) noexcept {
-  if (recorder != nullptr) FromHandle(recorder)->Record(RecordType::kRollback, step);
+  RecordStep(recorder, RecordType::kRollback, step);
 }
 
 void headway_capacity_at(headway_recorder* recorder, int64_t available, int64_t active,
@@ -375,6 +394,7 @@ void headway_exclude(headway_recorder* recorder, int64_t from_ns, int64_t to_ns,
 void headway_log(headway_recorder* recorder, headway_name_id metric, double value,
                  int64_t step) noexcept {
   if (recorder == nullptr) return;
+  if (step < 0 && step != HEADWAY_NO_STEP) return FromHandle(recorder)->writer().CountUnkept();
   std::int64_t bits;
   std::memcpy(&bits, &value, sizeof bits);
   FromHandle(recorder)->RecordNamed(RecordType::kMetric, metric, step, bits);

@@ -149,6 +149,47 @@ TEST_F(ApiTest, HistoryIsFilledInAtTheTimesItHad) {
   EXPECT_EQ(read.records[6].time_ns, INT64_MAX);
 }
 
+TEST_F(ApiTest, StepsBelowZeroAreCountedAndNotKept) {
+  headway_options options = HEADWAY_OPTIONS_INIT;
+  options.run = "r";
+  headway_recorder* recorder = nullptr;
+  ASSERT_EQ(headway_open(&options, &recorder, nullptr, 0), 0);
+  headway_step_start(recorder, 0);
+  std::uint64_t unkept = 0;
+  for (const std::int64_t step : {std::int64_t{-1}, std::int64_t{-7}, INT64_MIN + 1}) {
+    headway_step_start(recorder, step);
+    headway_step_start_at(recorder, step, 1);
+    headway_step_end(recorder, step);
+    headway_step_soft_end(recorder, step);
+    headway_checkpoint_saved(recorder, step);
+    headway_rollback(recorder, step);
+    headway_log(recorder, headway_name(recorder, "loss"), 1, step);
+    unkept += 7;
+    EXPECT_EQ(headway_dropped(recorder), unkept) << step;
+  }
+  for (auto* const call : {&headway_step_start, &headway_checkpoint_saved, &headway_rollback}) {
+    call(recorder, HEADWAY_NO_STEP);
+    EXPECT_EQ(headway_dropped(recorder), ++unkept);
+  }
+  headway_step_start_at(recorder, HEADWAY_NO_STEP, 1);
+  EXPECT_EQ(headway_dropped(recorder), ++unkept);
+  // An end of whichever step runs, a span and a metric of no step are records.
+  headway_step_soft_end(recorder, HEADWAY_NO_STEP);
+  headway_step_end(recorder, HEADWAY_NO_STEP);
+  headway_span_end(recorder,
+                   headway_span_begin(recorder, HEADWAY_CUSTOM, HEADWAY_BLOCKING_YES, 0, -3));
+  headway_log(recorder, headway_name(recorder, "loss"), 1, HEADWAY_NO_STEP);
+  EXPECT_EQ(headway_dropped(recorder), unkept);
+  headway_close(recorder);
+  const ReadResult read = ReadRun();
+  ASSERT_EQ(read.records.size(), 8u);
+  EXPECT_EQ(read.records[1].type, RecordType::kStepStart);
+  EXPECT_EQ(read.records[2].type, RecordType::kStepSoftEnd);
+  EXPECT_EQ(read.records[4].type, RecordType::kSpanBegin);
+  EXPECT_EQ(read.records[4].a, kNoStep);
+  EXPECT_EQ(read.records[6].type, RecordType::kMetric);
+}
+
 TEST_F(ApiTest, AnExitThatEndsNoJob) {
   const int status = InChild([] {
     headway_options options = HEADWAY_OPTIONS_INIT;

@@ -115,7 +115,8 @@ def test_messages_about_calls(with_run: Headway) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["../x", "a/b", "/etc/passwd", "..", ".", ".lock", "naïve 漢字", "%2E", "-", "'; rm -rf ~; '", "x" * 256, "journals", "r@20260101T000000Z", "@1", "+1h"],
+    ["../x", "a/b", "/etc/passwd", "..", ".", ".lock", "naïve 漢字", "%2E", "-", "'; rm -rf ~; '",
+     "x" * 256, "journals", "r@20260101T000000Z", "@1", "+1h"],
     ids=ascii,
 )  # fmt: skip
 def test_hostile_names(headway: Headway, name: str) -> None:

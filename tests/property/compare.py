@@ -17,8 +17,8 @@ without the key "elapsed_ns" is a failure, so an error can be answered as {"erro
 
 Every history is asked three questions: as of the default time, as of a random time, and for a
 random window. A difference is printed with the shortest history found that still has it. Values
-must be equal but for step durations (0.2 %, they come from histograms), and the step deviation,
-the cause of a disruption and the advice on checkpoints, which aren't compared. Histories of a few
+must be equal but for step durations (0.2 %, they come from histograms); the step deviation is worked
+out by the ledger's own ideal step, which it follows exactly. Histories of a few
 absurd kinds are left out, see EXCLUDED. In a file that holds
 several runs only the newest run as of the default time is compared, without notes: what another run
 knows depends on where the file is cut.
@@ -267,7 +267,9 @@ def _fields(report: dict[str, Any], windowed: bool, with_notes: bool) -> Fields:
     if overlap:
         del fields["slow_steps_ns"]
     else:
-        fields["checkpointing.saves"] = report["checkpointing"]["saves"]
+        for key in ("saves", "mean_blocking_ns", "interval_ns", "advised_interval_ns"):
+            fields[f"checkpointing.{key}"] = report["checkpointing"][key]
+        fields["steps.deviation_ns"] = report["steps"]["deviation_ns"]
     for name, keys in LISTS.items():
         fields[name] = len(report[name])
         for i, entry in enumerate(report[name]):
@@ -283,6 +285,8 @@ def _equal(field: str, ours: Any, theirs: Any) -> bool:
         return ours[0] * 499 <= theirs * 500 and theirs * 500 <= ours[1] * 501
     if field.startswith("steps.") and field[6:] in ROUNDED_STEPS and None not in (ours, theirs):
         return abs(ours - theirs) * 500 <= abs(ours)
+    if field == "checkpointing.advised_interval_ns" and None not in (ours, theirs):
+        return abs(ours - theirs) * 1_000_000_000 <= abs(ours) + 1_000_000_000
     if field == "goodput":
         return abs(ours - theirs) <= 1e-12
     return type(ours) is type(theirs) and bool(ours == theirs)
@@ -337,6 +341,9 @@ class Question:
         try:
             report = ledger.report(lines, self.as_of, self.window)
             theirs = _fields(report, windowed, not several)
+            ideal, works = report["steps"]["ideal_ns"], ours["steps"].get("works_ns")
+            if ideal is not None and works:
+                ours["steps"]["deviation_ns"] = slow_model.deviation(works, ideal)
         except Unanswered as error:
             return [("answer", None, str(error))]
         except (KeyError, TypeError, AttributeError) as error:

@@ -155,7 +155,8 @@ class Generator {
                          : Pick<std::int64_t>({-7, 1'000'000'000'000, 4'000'000'000'000'000'000,
                                                -4'000'000'000'000'000'000});
     }
-    hand->step = std::clamp<std::int64_t>(step, -kFar, kFar);
+    // No recorder writes steps below 0, but others' journals may hold them.
+    hand->step = std::clamp<std::int64_t>(step, Chance(1) ? -kFar : 0, kFar);
     return hand->step;
   }
 
@@ -207,7 +208,8 @@ class Generator {
       const std::int64_t step = NextStep(&hand);
       Add(RecordType::kStepStart, writer).a = step;
     } else if (dice < 38) {
-      Add(RecordType::kStepEnd, writer).a = Chance(85) ? hand.step : Between(0, 5);
+      Add(RecordType::kStepEnd, writer).a =
+          Chance(85) ? std::max<std::int64_t>(0, hand.step) : Between(0, 5);
     } else if (dice < 57) {
       const auto kind = static_cast<SpanKind>(Between(1, kSpanKindCount - 1));
       const NameId name = names_[random_() % names_.size()];
@@ -255,7 +257,7 @@ class Generator {
       case RecordType::kCheckpointSaved:
       case RecordType::kRollback:
       case RecordType::kStepSoftEnd:
-        record.a = std::max<std::int64_t>(-9, hands_[writer].step);
+        record.a = std::max<std::int64_t>(0, hands_[writer].step);
         break;
       case RecordType::kClock: record.a = Moved(now_, -3, 3); break;
       case RecordType::kDropped: record.a = Between(1, 3); break;
@@ -529,6 +531,9 @@ Fault CheckEventFile(const History& history, Ledger* ledger) {
       return std::nullopt;
     }
     if (!keys.emplace(record.writer, record.seq).second) return std::nullopt;
+    // What is of no step is in no event file.
+    const bool start = record.type == RecordType::kStepStart;
+    if ((start || record.type == RecordType::kStepEnd) && record.a < 0) return std::nullopt;
   }
   std::string text;
   const Status written = jsonl::WriteEvents(run, [&text](std::string_view chunk) {

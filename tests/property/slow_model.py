@@ -181,6 +181,9 @@ def _event(number: int, text: str, obj: dict[str, Any]) -> Event:
     )  # fmt: skip
     if kind in ("step_start", "checkpoint_saved", "rollback") and event.step is None:
         raise BadLine("no step")
+    if kind in ("step_start", "step_end", "checkpoint_saved", "rollback"):
+        if event.step is not None and event.step < 0:
+            raise BadLine("no such step")
     if kind == "exit" and event.status is None and event.signal in (None, 0):
         raise BadLine("no status and no signal")
     if kind == "exclude" and event.begin is None:
@@ -1793,6 +1796,14 @@ def _mean_up_to(values: list[int], limit: int) -> int | None:
     return sum(low) // len(low) if low else None
 
 
+def deviation(works: list[int], ideal: int) -> int:
+    """How much less regular the last steps are than those before, by the ideal step time."""
+    away = [abs(w - ideal) for w in works]
+    recent, older = away[-100:], away[-1100:-100]
+    usual = floor_median(older) if len(older) >= 100 else 0
+    return max(0, _nearest_rank(sorted(recent), 90) - usual)
+
+
 def _step_statistics(run: Run) -> dict[str, Any]:
     steps = [s for a in run.attempts for s in a.steps]
     retained = [s for s in steps if s.retained]
@@ -1815,35 +1826,35 @@ def _step_statistics(run: Run) -> dict[str, Any]:
     limits = (median + 3 * spread + by for by in (-slack, slack))
     means = [_mean_up_to(works, limit) for limit in limits]
     alternatives = [ideal if mean is None else mean for mean in means]
-    away = [abs(w - ideal) for w in works]
-    recent, older = away[-100:], away[-1100:-100]
-    usual = floor_median(older) if len(older) >= 100 else 0
     entry.update(
         ideal_ns=ideal,
         ideal_ns_between=sorted(alternatives),
         p50_ns=_nearest_rank(ordered, 50),
         p90_ns=_nearest_rank(ordered, 90),
         p99_ns=_nearest_rank(ordered, 99), max_ns=ordered[-1],
-        deviation_ns=max(0, _nearest_rank(sorted(recent), 90) - usual),
+        deviation_ns=deviation(works, ideal), works_ns=works,
     )  # fmt: skip
     return entry
 
 
 def _checkpointing(run: Run, mtbf: int | None) -> dict[str, Any]:
     """Saves of the lead. `interval_ns` is the mean distance between the begins of the saves."""
-    begins: list[int] = []
-    blocking: list[int] = []
+    saves = blocking = 0
+    gaps: list[int] = []  # within attempts
     for attempt, spans in zip(run.attempts, run.spans):
-        for span in spans:
-            if span.kind != "checkpoint_save" or span.begin > attempt.cut_net:
-                continue
-            begins.append(span.begin)
-            if span.role == "block":
-                blocking.append(min(span.end, attempt.cut_net) - span.begin)
-    mean = sum(blocking) // len(blocking) if blocking else None
-    spacing = (begins[-1] - begins[0]) // (len(begins) - 1) if len(begins) > 1 else None
+        of_attempt = [
+            span for span in spans
+            if span.kind == "checkpoint_save" and span.begin <= attempt.cut_net
+        ]  # fmt: skip
+        begins = sorted(span.begin for span in of_attempt)
+        gaps += [after - before for before, after in zip(begins, begins[1:])]
+        saves += len(of_attempt)
+        blocking += sum(span.role == "block" for span in of_attempt)
+    spent = sum(s.end - s.begin for s in run.stretches if s.category == "checkpoint_save")
+    mean = spent // blocking if blocking else None
+    spacing = sum(gaps) // len(gaps) if gaps else None
     return {
-        "saves": len(begins),
+        "saves": saves,
         "mean_blocking_ns": mean,
         "interval_ns": spacing,
         "advised_interval_ns": (

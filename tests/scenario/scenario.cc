@@ -2,8 +2,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <optional>
+#include <set>
 
+#include "base/files.h"
 #include "formats/jsonl/decimal.h"
 #include "record_lines.h"
 
@@ -223,6 +228,35 @@ Result<std::pair<std::int64_t, std::int64_t>> ParseRange(std::string_view text) 
 
 Result<std::vector<Scenario>> ParseScenarios(std::string_view file, std::string_view text) {
   return FileReader(file, text).Read();
+}
+
+Result<std::vector<Scenario>> LoadScenarios() {
+  const char* chosen = std::getenv("HEADWAY_SCENARIOS");
+  const std::string folder = chosen != nullptr ? chosen : "tests/scenario";
+  Result<std::vector<std::string>> names = ListDirectory(folder);
+  if (!names.ok()) {
+    return Status(names.status().code(),
+                  names.status().message() + " (run it in the root of the repository)");
+  }
+  std::sort(names->begin(), names->end());
+  std::vector<Scenario> all;
+  std::set<std::string> taken;
+  for (const std::string& name : *names) {
+    if (!name.ends_with(".txt")) continue;
+    std::ifstream file(folder + "/" + name);
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    Result<std::vector<Scenario>> some = ParseScenarios(name.substr(0, name.size() - 4), text);
+    if (!some.ok()) {
+      return Status(some.status().code(), folder + "/" + some.status().message());
+    }
+    for (Scenario& scenario : *some) {
+      if (!taken.insert(scenario.Name()).second) {
+        return Status(Code::kInvalidArgument, "two scenarios are named " + scenario.Name());
+      }
+      all.push_back(std::move(scenario));
+    }
+  }
+  return all;
 }
 
 }  // namespace headway::scenario

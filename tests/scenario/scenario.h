@@ -60,4 +60,8 @@ Result<std::pair<std::int64_t, std::int64_t>> ParseRange(std::string_view text);
 /// All scenarios of one file; `file` names it in messages, which begin with "file:line: ".
 Result<std::vector<Scenario>> ParseScenarios(std::string_view file, std::string_view text);
 
+/// All scenarios of the folder HEADWAY_SCENARIOS, by default tests/scenario of the repository,
+/// which then has to be the working directory.
+Result<std::vector<Scenario>> LoadScenarios();
+
 }  // namespace headway::scenario

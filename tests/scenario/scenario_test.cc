@@ -4,14 +4,11 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <map>
 #include <random>
 #include <span>
 
-#include "base/files.h"
 #include "base/json_writer.h"
 #include "check.h"
 #include "formats/jsonl/reader.h"
@@ -24,8 +21,6 @@
 //   scenario_test --print-events NAME     the scenario as an event file
 //   scenario_test --print-report NAME     the ledger's report on it, as JSON
 //   scenario_test --print-all             name, events and report of each, a JSON object a line
-//
-// HEADWAY_SCENARIOS names another folder; by default it is tests/scenario of the repository.
 
 namespace headway::scenario {
 
@@ -34,35 +29,15 @@ void PrintTo(const Scenario& scenario, std::ostream* out) { *out << scenario.Nam
 
 namespace {
 
-std::vector<Scenario> Load() {
-  const char* chosen = std::getenv("HEADWAY_SCENARIOS");
-  const std::string folder = chosen != nullptr ? chosen : "tests/scenario";
-  std::vector<Scenario> all;
-  auto fail = [](const std::string& message) {
-    std::cerr << "scenario_test: " << message << "\n";
-    std::exit(2);
-  };
-  Result<std::vector<std::string>> names = ListDirectory(folder);
-  if (!names.ok()) fail(names.status().message() + " (run it in the root of the repository)");
-  std::sort(names->begin(), names->end());
-  for (const std::string& name : *names) {
-    if (!name.ends_with(".txt")) continue;
-    std::ifstream file(folder + "/" + name);
-    const std::string text(std::istreambuf_iterator<char>(file), {});
-    Result<std::vector<Scenario>> some = ParseScenarios(name.substr(0, name.size() - 4), text);
-    if (!some.ok()) fail(folder + "/" + some.status().message());
-    for (Scenario& scenario : *some) {
-      for (const Scenario& other : all) {
-        if (other.Name() == scenario.Name()) fail("two scenarios are named " + other.Name());
-      }
-      all.push_back(std::move(scenario));
-    }
-  }
-  return all;
-}
-
 const std::vector<Scenario>& All() {
-  static const std::vector<Scenario> all = Load();
+  static const std::vector<Scenario> all = [] {
+    Result<std::vector<Scenario>> loaded = LoadScenarios();
+    if (!loaded.ok()) {
+      std::cerr << "scenario_test: " << loaded.status().message() << "\n";
+      std::exit(2);
+    }
+    return *std::move(loaded);
+  }();
   return all;
 }
 

@@ -79,12 +79,14 @@ class LineReader {
 
   void FailNumber(Field field, NumberError error) {
     const std::string_view token = TruncateUtf8(line_[field].text, kQuotedBytesLimit);
-    const bool seconds = error == NumberError::kRange && field == Field::kTs;
+    const bool range = error == NumberError::kRange;
+    const bool seconds = range && field == Field::kTs;
     Fail(Named(field)
              .append(error == NumberError::kNotInteger ? " must be an integer, found "
                                                        : " is out of range: ")
              .append(token)
-             .append(seconds ? "; it counts seconds, \"ts_ns\" nanoseconds" : ""));
+             .append(seconds ? "; it counts seconds, \"ts_ns\" nanoseconds" : "")
+             .append(range && field == Field::kStep ? "; steps count from 0 on" : ""));
   }
 
   std::int64_t Integer(Field field, std::int64_t least, std::int64_t most, std::int64_t absent) {
@@ -215,15 +217,17 @@ class LineReader {
 
   std::int64_t NeededStep() {
     if (!line_.Has(Field::kStep)) Fail("the line needs a \"step\"");
-    return AnyInteger(Field::kStep, kNoStep);
+    return Step();
   }
+
+  std::int64_t Step() { return Integer(Field::kStep, 0, kMost, kNoStep); }
 
   void ReadPayload() {
     Record& record = out_.record;
     switch (record.type) {
       case RecordType::kStepEnd:
       case RecordType::kStepSoftEnd:  // without a number: of the step that is running
-        record.a = AnyInteger(Field::kStep, kNoStep);
+        record.a = Step();
         break;
       case RecordType::kStepStart:
       case RecordType::kCheckpointSaved:

@@ -45,7 +45,7 @@ TEST(ReadEventsTest, ReadsEveryType) {
   const Case cases[] = {
       {R"({"ts":1,"type":"job_start"})", "job_start"},
       {R"({"ts":1,"type":"step_start","step":7})", "step_start a=7"},
-      {R"({"ts":1,"type":"step_end","step":-7})", "step_end a=-7"},
+      {R"({"ts":1,"type":"step_end","step":7})", "step_end a=7"},
       {R"({"ts":1,"type":"step_end"})", "step_end"},
       {R"({"ts":1,"type":"step_start","step":9000000000000000000})",
        "step_start a=9000000000000000000"},
@@ -288,6 +288,25 @@ TEST(ReadEventsTest, StopsAtTheFirstProblemWhenStrict) {
   EXPECT_FALSE(ReadEvents("{\"ts\":1,\"type\":\"tea\"}\n", strict).ok());
   EXPECT_FALSE(ReadEvents("{\"ts\":1,\"ty", strict).ok());
   EXPECT_TRUE(ReadEvents("{\"ts\":1,\"type\":\"query\"}", strict).ok());
+}
+
+TEST(ReadEventsTest, StepsCountFromZero) {
+  for (const char* type :
+       {"step_start", "step_end", "step_soft_end", "checkpoint_saved", "rollback"}) {
+    const auto line = [type](const char* step) {
+      return std::string(R"({"ts":1,"type":")") + type + R"(","step":)" + step + "}\n";
+    };
+    for (const char* step : {"-1", "-9223372036854775808"}) {
+      const Result<Import> import = ReadEvents("\n" + line(step), {});
+      ASSERT_TRUE(import.ok());
+      ASSERT_EQ(import->problems.size(), 1U) << type;
+      EXPECT_EQ(import->problems[0].line, 2U);
+      EXPECT_EQ(import->problems[0].sentence, std::string("the field \"step\" is out of range: ") +
+                                                  step + "; steps count from 0 on");
+    }
+    EXPECT_EQ(Only(line("0")).a, 0) << type;
+  }
+  EXPECT_EQ(Only(R"({"ts":1,"type":"log","name":"loss","value":1,"step":-5})").a, -5);
 }
 
 TEST(ReadEventsTest, TellsATornTailFromABadLine) {

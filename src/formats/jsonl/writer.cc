@@ -78,6 +78,19 @@ std::int64_t Sayable(std::int64_t value) {
   return std::max(value, -std::numeric_limits<std::int64_t>::max());
 }
 
+/// A record of a step that can't be one, from a journal that others wrote: readers refuse such a
+/// line, and so it is left out.
+bool IsOfNoStep(const Record& record) {
+  switch (record.type) {
+    case RecordType::kStepStart:
+    case RecordType::kCheckpointSaved:
+    case RecordType::kRollback: return record.a < 0;
+    case RecordType::kStepEnd:
+    case RecordType::kStepSoftEnd: return record.a < 0 && record.a != kNoStep;
+    default: return false;
+  }
+}
+
 class LineWriter {
  public:
   LineWriter(const RunRecords& run, const Sink& sink, std::vector<std::string> fields)
@@ -161,7 +174,7 @@ class LineWriter {
 
   void Line(const Record& record) {
     const std::string_view type = EventTypeName(record);
-    if (type.empty()) return;
+    if (type.empty() || IsOfNoStep(record)) return;
     chunk_.append(R"({"ts_ns":)").append(std::to_string(Sayable(record.time_ns)));
     chunk_.append(R"(,"type":")").append(type).append("\"");
     Payload(record);
@@ -179,7 +192,7 @@ class LineWriter {
         return;
       case RecordType::kStepStart:
       case RecordType::kCheckpointSaved:
-      case RecordType::kRollback: return Number("step", Sayable(record.a));
+      case RecordType::kRollback: return Number("step", record.a);
       case RecordType::kSpanBegin:
       case RecordType::kSpanEnd: return Span(record);
       case RecordType::kJobEnd:
