@@ -7,17 +7,16 @@
 namespace headway::ledger {
 namespace {
 
-auto ContentOf(const Record& r) {
-  return std::tuple(r.time_ns, r.type, r.span, r.blocking, r.thread, r.name, r.a, r.b);
+auto ContentOf(const Record& r, const RunContext& context) {
+  return std::tuple(r.time_ns, r.type, r.span, r.blocking, r.thread, context.names.Text(r.name),
+                    r.a, r.b);
 }
 
 }  // namespace
 
 bool WriterBefore(const RunContext& context, WriterId a, WriterId b) {
   if (a == b) return false;
-  const Writer& x = context.writers[a];
-  const Writer& y = context.writers[b];
-  return std::tie(x.rank, x.name, x.uid) < std::tie(y.rank, y.name, y.uid);
+  return headway::WriterBefore(context.writers[a], context.writers[b]);
 }
 
 std::vector<TimedRecord> InOrder(const std::vector<TimedRecord>& unordered,
@@ -28,7 +27,7 @@ std::vector<TimedRecord> InOrder(const std::vector<TimedRecord>& unordered,
   std::stable_sort(records.begin(), records.end(), [&](const Record& a, const Record& b) {
     if (a.writer != b.writer) return WriterBefore(context, a.writer, b.writer);
     if (a.seq != b.seq) return a.seq < b.seq;
-    return ContentOf(a) < ContentOf(b);
+    return ContentOf(a, context) < ContentOf(b, context);
   });
   std::vector<TimedRecord> ordered;
   ordered.reserve(records.size());

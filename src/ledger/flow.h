@@ -20,7 +20,7 @@ struct WriterClock {
   std::int64_t first_time = 0;
 };
 
-/// An order of writers that does not depend on when they were heard of.
+/// The order of writers in one instant, which does not depend on when they were heard of.
 bool WriterBefore(const RunContext& context, WriterId a, WriterId b);
 
 /// Puts records of several writers in the ledger's order: within a writer by sequence, between

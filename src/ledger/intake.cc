@@ -6,7 +6,6 @@
 namespace headway::ledger {
 namespace {
 
-constexpr std::int64_t kMinute = 60'000'000'000;
 // The group of keyless writers of which none may lead.
 constexpr const char* kFollowers = "followers";
 
@@ -105,20 +104,6 @@ void Intake::AddUnusual(Record record) {
   flow->Add(record);
 }
 
-void Intake::Sighting::See(const Record& record, std::int64_t time) {
-  if (!any) first_time = time;
-  any = true;
-  last_seq = record.seq;
-  last_time = time;
-  if (record.type != RecordType::kStepStart) return;
-  if (!any_step) {
-    first_step_time = time;
-    first_step = highest_step = record.a;
-  }
-  highest_step = std::max(highest_step, record.a);
-  any_step = true;
-}
-
 void Intake::Observe(const Record& record) {
   Sighting& sighting = sightings_[record.writer];
   if (sighting.any && record.seq <= sighting.last_seq) {
@@ -148,26 +133,6 @@ bool Intake::Leads(WriterId id) const {
   return writer.rank <= 0 && !writer.supervisor;
 }
 
-bool Intake::SameAttempt(WriterId earlier_id, WriterId later_id) const {
-  const Sighting& earlier = sightings_[earlier_id];
-  const Sighting& later = sightings_[later_id];
-  if (later.any_step) {
-    // Whether the earlier one went on after the later one's first step, in the order of records.
-    if (earlier.last_time > later.first_step_time) return true;
-    if (earlier.last_time == later.first_step_time &&
-        WriterBefore(context_, later_id, earlier_id)) {
-      return true;
-    }
-  }
-  if (context_.net.Net(later.first_time) - context_.net.Net(earlier.first_time) > kMinute) {
-    return false;
-  }
-  if (earlier.last_time < later.first_time) return false;  // it had stopped by then
-  // A writer without a step is behind nobody and ahead of nobody.
-  if (!earlier.any_step || !later.any_step) return true;
-  return earlier.highest_step <= later.first_step && later.highest_step <= earlier.first_step;
-}
-
 std::vector<std::string> Intake::Group() const {
   std::vector<std::string> groups(context_.writers.size());
   std::vector<WriterId> leaders;
@@ -176,13 +141,22 @@ std::vector<std::string> Intake::Group() const {
     if (!context_.writers[id].attempt_key.empty() || !sightings_[id].any) continue;
     (Leads(id) ? leaders : followers).push_back(id);
   }
+  // Of those that begin at once, first the one of fewer restarts, then the one that stops first.
   auto earlier = [this](WriterId a, WriterId b) {
-    return std::tie(sightings_[a].first_time, context_.writers[a].name, context_.writers[a].uid) <
-           std::tie(sightings_[b].first_time, context_.writers[b].name, context_.writers[b].uid);
+    auto order = [this](WriterId id) {
+      return std::tuple(sightings_[id].first_time, context_.writers[id].attempt_index,
+                        sightings_[id].last_time);
+    };
+    return order(a) != order(b) ? order(a) < order(b) : WriterBefore(context_, a, b);
   };
   std::sort(leaders.begin(), leaders.end(), earlier);
   std::vector<WriterId> root(context_.writers.size());  // of an un-ranked writer's group
-  for (WriterId id = 0; id < root.size(); ++id) root[id] = id;
+  std::vector<std::int64_t> restarts(
+      root.size());  // of the group: its restart count, -1: not known
+  for (WriterId id = 0; id < root.size(); ++id) {
+    root[id] = id;
+    restarts[id] = context_.writers[id].attempt_index;
+  }
   auto find = [&root](WriterId id) {
     while (root[id] != id) id = root[id];
     return id;
@@ -214,10 +188,12 @@ std::vector<std::string> Intake::Group() const {
       const WriterId other = leaders[j];
       if (context_.writers[other].rank == 0) continue;
       if (context_.writers[other].event_file != writer.event_file) continue;
-      if (!SameAttempt(other, id)) continue;
       const WriterId a = find(other);
       const WriterId b = find(id);
-      if (a != b) earlier(a, b) ? root[b] = a : root[a] = b;
+      if (a == b || (restarts[a] >= 0 && restarts[b] >= 0 && restarts[a] != restarts[b])) continue;
+      if (!AreParallel(sightings_[other], sightings_[id], context_.net)) continue;
+      earlier(a, b) ? root[b] = a : root[a] = b;
+      restarts[a] = restarts[b] = std::max(restarts[a], restarts[b]);
     }
   }
   for (const WriterId id : leaders) groups[id] = "writer/" + context_.writers[find(id)].uid;
@@ -296,33 +272,53 @@ void Intake::Refresh() {
   OrderAttempts();
 }
 
+// Who led the flow's first attempt; where nobody did, the first of its writers.
+WriterId Intake::FirstLead(const Flow& flow) const {
+  if (!flow.attempts().empty()) return flow.attempts().front()->lead();
+  const auto first = std::min_element(
+      flow.writers().begin(), flow.writers().end(),
+      [this](const auto& a, const auto& b) { return WriterBefore(context_, a.first, b.first); });
+  return first == flow.writers().end() ? kNoWriter : first->first;
+}
+
 void Intake::OrderAttempts() {
   struct Entry {
     std::int64_t begin;
-    std::int64_t index;  // as the environment or the file counts attempts
-    const std::string* key;
+    std::int64_t index;   // as the environment or the file counts attempts
+    std::int64_t leader;  // when the flow's first lead began to record
+    std::int64_t end;     // of it and of the flow's before it
+    WriterId lead;        // of the flow's first
     std::size_t number;
     Attempt* attempt;
     Flow* flow;
   };
   std::vector<Entry> entries;
-  auto begin_of = [](const Attempt& attempt) { return attempt.state().BeginWall(); };
   for (auto& [key, flow] : flows_) {
+    const WriterId lead = FirstLead(*flow);
+    std::int64_t index = -1;
+    for (const auto& [writer, clock] : flow->writers()) {
+      index = std::max(index, context_.writers[writer].attempt_index);
+    }
+    const auto clock = flow->writers().find(lead);
+    const std::int64_t leader = clock == flow->writers().end() ? kNoTime : clock->second.first_time;
+    std::int64_t end = kNoTime;
     std::size_t number = 0;
-    const std::int64_t index = flow->writers().empty()
-                                   ? -1
-                                   : context_.writers[flow->writers().begin()->first].attempt_index;
-    for (const auto& attempt : flow->attempts()) {
-      entries.push_back({begin_of(*attempt), index, &key, number++, attempt.get(), flow.get()});
-    }
-    if (flow->begun_elsewhere() != nullptr) {
-      auto* attempt = const_cast<Attempt*>(flow->begun_elsewhere());
-      entries.push_back({begin_of(*attempt), index, &key, number, attempt, flow.get()});
-    }
+    auto enter = [&, flow = flow.get()](Attempt* attempt) {
+      end = std::max(end, attempt->state().EndWall());
+      entries.push_back(
+          {attempt->state().BeginWall(), index, leader, end, lead, number++, attempt, flow});
+    };
+    for (const auto& attempt : flow->attempts()) enter(attempt.get());
+    if (flow->begun_elsewhere() != nullptr) enter(const_cast<Attempt*>(flow->begun_elsewhere()));
   }
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-    return std::tie(a.begin, a.index, *a.key, a.number) <
-           std::tie(b.begin, b.index, *b.key, b.number);
+  std::sort(entries.begin(), entries.end(), [this](const Entry& a, const Entry& b) {
+    auto order = [](const Entry& entry) {
+      return std::tuple(entry.begin, entry.index, entry.leader, entry.end);
+    };
+    if (order(a) != order(b)) return order(a) < order(b);
+    if (a.lead == b.lead) return a.number < b.number;
+    if (a.lead == kNoWriter || b.lead == kNoWriter) return b.lead == kNoWriter;
+    return WriterBefore(context_, a.lead, b.lead);
   });
   ordered_.clear();
   std::map<const Attempt*, Kept> kept;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ledger/flow.h"
+#include "ledger/sighting.h"
 #include "ledger/view.h"
 
 namespace headway::ledger {
@@ -65,27 +66,15 @@ class Intake {
   std::map<const Attempt*, Kept>& kept() { return kept_; }
 
  private:
-  /// What is known of a writer without an attempt key, to tell restarts from parallel processes.
-  struct Sighting {
-    bool keyed = false;  // it has a key and is bound: nothing else is kept
-    bool any = false, any_step = false;
-    std::uint64_t last_seq = 0;
-    std::int64_t first_time = 0, last_time = 0;  // as taken
-    std::int64_t first_step_time = 0, first_step = 0, highest_step = 0;
-
-    /// The next record in order.
-    void See(const Record& record, std::int64_t time);
-  };
-
   void AddUnusual(Record record);
   Flow* Bind(const std::string& key, bool stream);
   void Annotate(const Record& record);
   void Observe(const Record& record);
   void SightAgain();
-  bool SameAttempt(WriterId earlier, WriterId later) const;
   /// The flow each keyless writer belongs to, by what is known now.
   std::vector<std::string> Group() const;
   bool Leads(WriterId id) const;
+  WriterId FirstLead(const Flow& flow) const;
   void Rebuild(const std::vector<std::string>& groups);
   std::set<std::string> Streams(const std::vector<std::string>& groups) const;
   void OrderAttempts();

@@ -1,6 +1,7 @@
 #include "model/record.h"
 
 #include <array>
+#include <tuple>
 
 namespace headway {
 namespace {
@@ -18,6 +19,14 @@ constexpr std::array<std::string_view, kSpanKindCount> kSpanNames = {"",
                                                                      "elastic_reinit"};
 
 }  // namespace
+
+bool WriterBefore(const Writer& a, const Writer& b) {
+  const auto order = [](const Writer& w) {
+    return std::tie(w.rank, w.name, w.attempt_index, w.host, w.pid, w.supervisor, w.world_size,
+                    w.attempt_key, w.event_file, w.monotonic, w.uid);
+  };
+  return order(a) < order(b);
+}
 
 std::string_view SpanKindName(SpanKind kind) { return kSpanNames[static_cast<std::size_t>(kind)]; }
 

@@ -108,6 +108,11 @@ struct Writer {
   std::int64_t pid = 0;
 };
 
+/// The order of two writers where time decides nothing: by rank, name, restart count, host and
+/// process id, then other facts about them. The uid of a journal is random: it comes last, for
+/// writers that nothing else tells apart.
+bool WriterBefore(const Writer& a, const Writer& b);
+
 /// Whether the process behind a writer still lives, as far as can be told from here.
 enum class Liveness : std::uint8_t {
   kUnknown = 0,  ///< decide from the records (event files)

@@ -5,7 +5,7 @@
 10,000 histories are tried, ten times as many when HEADWAY_FULL is 1. PATH is a program (replay.cc)
 that answers questions on its standard input. A question is
 
-    {"as_of": null | NS, "window": null | [FROM_NS, TO_NS]}
+    {"as_of": null | NS, "window": null | [FROM_NS, TO_NS], "uids": null | NUMBER}
     the history's lines, each as it is
     ---END---
 
@@ -15,11 +15,14 @@ lines joined with line ends, with none after the last line: that one may be torn
 times in the answer are RFC 3339. The program ends with status 0 at the end of its input. An answer
 without the key "elapsed_ns" is a failure, so an error can be answered as {"error": "..."}.
 
+With a number under "uids" the writers get uids that depend on it, as journals have random ones.
+
 Every history is asked three questions: as of the default time, as of a random time, and for a
-random window. A difference is printed with the shortest history found that still has it. Values
-must be equal but for step durations (0.2 %, they come from histograms); the step deviation is worked
-out by the ledger's own ideal step, which it follows exactly. Histories of a few
-absurd kinds are left out, see EXCLUDED. In a file that holds
+random window. Besides, the ledger must give the first answer again for the lines in another order,
+those of one writer in theirs, and for other uids. A difference is printed with the shortest history
+found that still has it. Values must be equal but for step durations (0.2 %, they come from
+histograms); the step deviation is worked out by the ledger's own ideal step, which it follows
+exactly. Histories of a few absurd kinds are left out, see EXCLUDED. In a file that holds
 several runs only the newest run as of the default time is compared, without notes: what another run
 knows depends on where the file is cut.
 
@@ -76,13 +79,15 @@ class Ledger:
         self.path = path
         self.process: subprocess.Popen[bytes] | None = None
 
-    def report(self, lines: list[str], as_of: int | None, window: Window | None) -> dict[str, Any]:
+    def report(
+        self, lines: list[str], as_of: int | None, window: Window | None, uids: int | None = None
+    ) -> dict[str, Any]:
         if self.process is None:
             self.process = subprocess.Popen(
                 [self.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
             )
         assert self.process.stdin is not None
-        question = json.dumps({"as_of": as_of, "window": window})
+        question = json.dumps({"as_of": as_of, "window": window, "uids": uids})
         text = "\n".join([question, *lines, END]) + "\n"
         try:
             self.process.stdin.write(text.encode())
@@ -183,7 +188,29 @@ def _ranks_without_zero(features: set[str], events: list[slow_model.Event]) -> b
     return "lead_missing" in features and len({e.rank for e in events}) > 1
 
 
-EXCLUDED = (_two_leads, _groups_with_followers, _early_followers, _ranks_without_zero)
+def _overlapping_groups(features: set[str], events: list[slow_model.Event]) -> bool:
+    """Un-ranked writers that are no processes of one attempt record in turns.
+
+    To the reader, which only looks for the end of a run, all of them are one attempt's.
+    """
+    writers = slow_model.Run([event.text for event in events], None).writers
+    extent: dict[int, tuple[int, int]] = {}
+    for event in events:
+        if event.who in writers.stream_of:
+            stream = writers.stream(event.who)
+            begin, _ = extent.get(stream, (event.time, 0))
+            extent[stream] = (begin, event.time)
+    until: int | None = None
+    for begin, end in sorted(extent.values()):
+        if until is not None and begin < until:
+            return True
+        until = end if until is None else max(until, end)
+    return False
+
+
+EXCLUDED = (
+    _two_leads, _groups_with_followers, _early_followers, _ranks_without_zero, _overlapping_groups,
+)  # fmt: skip
 
 
 def _is_left_out(seed: int, lines: list[str]) -> bool:
@@ -334,7 +361,7 @@ class Question:
             elif several and any(note["code"] == "out_of_order" for note in ours["notes"]):
                 # The first record of a run has none before it whose time it could be taken at.
                 return None
-            elif several and _reach_across(lines):
+            elif several and (_reach_across(lines) or _is_grouped_anew(lines)):
                 return None
         except Exception as error:  # a fault of the model
             return [("model", repr(error), None)]
@@ -349,6 +376,64 @@ class Question:
         except (KeyError, TypeError, AttributeError) as error:
             return [("answer", None, f"report of another shape: {error!r}")]
         return _differences(_fields(ours, windowed, not several), theirs)
+
+
+class Orders:
+    """Whether the ledger gives one answer for all orders of the writers' lines, and all uids."""
+
+    kind = "orders"
+    ORDERS = 3
+    # Such a line counts in the run of the line before it.
+    BY_PLACE = ("bad_line", "unknown_type", "torn_tail")
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def __str__(self) -> str:
+        return self.kind
+
+    def ask(self, ledger: Ledger, lines: list[str]) -> list[Difference] | None:
+        rng = random.Random(self.seed)
+        try:
+            wanted = ledger.report(lines, None, None)
+            codes = {note["code"] for note in wanted["notes"]}
+            if "run_name_reused" in codes and not codes.isdisjoint(self.BY_PLACE):
+                return None
+            for uids in range(self.ORDERS):
+                other = _interleaved(lines, rng)
+                got = ledger.report(other, None, None, uids)
+                if got != wanted:
+                    return [
+                        (f"orders.{key}", wanted.get(key), got.get(key))
+                        for key in sorted(wanted.keys() | got.keys())
+                        if wanted.get(key) != got.get(key)
+                    ]
+        except Unanswered as error:
+            return [("answer", None, str(error))]
+        return []
+
+    @staticmethod
+    def applies(features: set[str]) -> bool:
+        """Where lines can't be read, it matters between which others they stand."""
+        broken = {"torn_tail", "broken_json", "unknown_type"}
+        return features.isdisjoint(broken)
+
+
+def _interleaved(lines: list[str], rng: random.Random) -> list[str]:
+    """The lines in another order; lines of one writer stay in theirs, which decides ties."""
+    by_writer: dict[str, list[str]] = {}
+    for line in lines:
+        obj = json.loads(line)
+        name = obj.get("writer") or f"rank{max(0, obj.get('rank') or 0)}"
+        by_writer.setdefault(name, []).append(line)
+    queues = [list(reversed(queue)) for _, queue in sorted(by_writer.items())]
+    out: list[str] = []
+    while queues:
+        queue = rng.choice(queues)
+        out.append(queue.pop())
+        if not queue:
+            queues.remove(queue)
+    return out
 
 
 def _holds_several_runs(lines: list[str]) -> bool:
@@ -376,6 +461,38 @@ def _reach_across(lines: list[str]) -> bool:
     return False
 
 
+def _is_grouped_anew(lines: list[str]) -> bool:
+    """Whether other un-ranked writers are parallel by the records of the newest run alone.
+
+    The reader knows each run by itself; the model goes by the whole file.
+    """
+    run = slow_model.Run(lines, None)
+    known = {id(event) for attempt in run.runs[-1] for event in attempt.events}
+    before = {id(event) for own in run.runs[:-1] for attempt in own for event in attempt.events}
+    start = run.runs[-1][0].start
+    events = [
+        event for event in run.events
+        if id(event) in known or (event.time >= start and id(event) not in before)
+    ]  # fmt: skip
+    newest = slow_model.Writers(events)
+
+    def groups(writers: slow_model.Writers, events: list[slow_model.Event]) -> list[Any]:
+        """Who belongs together and who leads them, in the order in which these begin."""
+        streams: dict[int, list[Any]] = {}
+        for who in newest.stream_of:
+            streams.setdefault(writers.stream(who), []).append(who)
+        began: dict[Any, int] = {}
+        for event in events:
+            began.setdefault(event.who, event.time)
+        found = []
+        for own in streams.values():
+            leads = sorted(writers.leads.intersection(own))
+            found.append((min((began[who], who) for who in leads or own), leads, sorted(own)))
+        return [(leads, own) for _, leads, own in sorted(found)]
+
+    return groups(slow_model.Writers(run.events), run.events) != groups(newest, events)
+
+
 def _questions(seed: int, lines: list[str]) -> list[Question]:
     rng = random.Random(seed)
     questions = [Question("default", None, None)]
@@ -392,7 +509,9 @@ def _questions(seed: int, lines: list[str]) -> list[Question]:
     return questions
 
 
-def _minimise(ledger: Ledger, question: Question, lines: list[str], field: str) -> list[str]:
+def _minimise(
+    ledger: Ledger, question: Question | Orders, lines: list[str], field: str
+) -> list[str]:
     """Takes lines out, many at once and then one by one, while the field still differs."""
     until = time.monotonic() + MINIMISE_SECONDS
     wanted = _general(field)
@@ -423,12 +542,15 @@ class Outcome:
         self.seed = seed
         self.asked = 0
         self.skipped = 0
-        self.found: list[tuple[Question, list[Difference]]] = []
+        self.found: list[tuple[Question | Orders, list[Difference]]] = []
 
 
 def _try_seed(ledger: Ledger, seed: int, lines: list[str], only: str | None) -> Outcome:
     outcome = Outcome(seed)
-    for question in _questions(seed, lines):
+    questions: list[Question | Orders] = list(_questions(seed, lines))
+    if Orders.applies(histories.features(seed)):
+        questions.append(Orders(seed))
+    for question in questions:
         differences = question.ask(ledger, lines)
         if differences is None:
             outcome.skipped += 1

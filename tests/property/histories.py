@@ -651,7 +651,48 @@ def _add_ends(lines: list[str], seed: int, features: set[str]) -> None:
         lines.insert(at, "{" + ", ".join(parts) + ', "type": "notice"' + signal + "}")
 
 
+def _ties(seed: int) -> tuple[list[str], set[str]]:
+    """A few writers whose records often carry one time, in any order of the writers."""
+    rng = random.Random(seed)
+    features = {"ties", "equal_times", "small"}
+    names: list[str] = rng.sample(("a", "b", "p1", "p10", "p2", "zz"), rng.choice((2, 2, 2, 3, 4)))
+    keyed = rng.random() < 0.15
+    if keyed:
+        features.add("attempt_field")
+    unit = rng.choice((1, SECOND, 10 * SECOND, 30 * SECOND, 100 * SECOND))
+    queues: list[list[str]] = []
+    for place, name in enumerate(names):
+        t = rng.choice((0, 0, 0, 1, 2, 3)) * unit
+        step = rng.choice((0, 0, 0, 1, 2, 5))
+        queue: list[str] = []
+        for i in range(rng.choice((1, 1, 2, 3, 3, 4, 5, 8))):
+            fields: Record = {"t": t}
+            kinds = ["step_start"] * 4 + ["heartbeat", "job_end", "exit", "training_prep_start"]
+            kinds += ["step_end", "training_prep_end", "checkpoint_restore_start"]
+            fields["type"] = rng.choice(kinds + ["job_start"] * (6 if i == 0 else 1))
+            if fields["type"] == "step_start":
+                fields["step"] = step
+                step = rng.choice((step + 1, step + 1, step + 1, step, 0))
+            elif fields["type"] in ("job_end", "exit"):
+                fields["status"] = rng.choice((0, 0, 1))
+            if keyed:
+                fields["attempt"] = place % 2
+            fields["writer"] = name
+            queue.append(_line(fields, "ns", rng))
+            t += rng.choice((0, 0, 1, 1, 1, 2)) * unit
+        queues.append(queue)
+    lines: list[str] = []
+    while queues:
+        queue = rng.choice(queues)
+        lines.append(queue.pop(0))
+        if not queue:
+            queues.remove(queue)
+    return lines, features
+
+
 def _build(seed: int) -> tuple[list[str], set[str]]:
+    if seed % 8 == 7:
+        return _ties(seed)
     story = Story(seed)
     rng = story.rng
     if rng.random() < 0.12:

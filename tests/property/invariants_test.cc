@@ -108,6 +108,11 @@ class Generator {
       writer.supervisor = journals && Chance(8);
       if (keyed && Chance(75)) writer.attempt_key = std::to_string(Between(0, 2));
       writer.uid = writer.attempt_key + "/" + writer.name + "/" + std::to_string(i);
+      if (journals) {  // theirs are random, and decide nothing
+        writer.uid = std::to_string(random_());
+        writer.pid = i + 1;
+        if (writer.attempt_key.empty() && Chance(20)) writer.attempt_index = Between(0, 2);
+      }
       history_.run.writers.push_back(writer);
       history_.run.liveness.push_back(
           journals ? Pick({Liveness::kUnknown, Liveness::kAlive, Liveness::kDead})
@@ -460,6 +465,29 @@ Fault CheckShuffles(const History& history, const std::string& wanted, std::mt19
   return std::nullopt;
 }
 
+// Journals have random uids, and are found in any order.
+Fault CheckUids(const History& history, std::mt19937_64* random) {
+  History renamed = history;
+  RunRecords& run = renamed.run;
+  std::vector<WriterId> order(run.writers.size());
+  for (WriterId w = 0; w < order.size(); ++w) order[w] = w;
+  std::shuffle(order.begin(), order.end(), *random);
+  std::vector<WriterId> place(order.size());
+  for (WriterId at = 0; at < order.size(); ++at) {
+    place[order[at]] = at;
+    run.writers[at] = history.run.writers[order[at]];
+    run.liveness[at] = history.run.liveness[order[at]];
+    if (!run.writers[at].event_file) run.writers[at].uid = std::to_string((*random)());
+  }
+  for (Record& record : run.records) record.writer = place[record.writer];
+  Ledger ledger = Empty(history);
+  ledger.Add(std::span<const Record>(history.run.records));
+  Ledger other = Empty(renamed);
+  other.Add(std::span<const Record>(run.records));
+  if (AnswerAll(&other) != AnswerAll(&ledger)) return "other uids change the answer";
+  return std::nullopt;
+}
+
 Fault CheckSnapshot(const History& history, const std::string& wanted, std::mt19937_64* random) {
   const std::vector<Record>& records = history.run.records;
   const std::size_t cut = (*random)() % (records.size() + 1);
@@ -525,6 +553,9 @@ Fault CheckAsOf(const History& history, Ledger* ledger, std::mt19937_64* random)
 Fault CheckEventFile(const History& history, Ledger* ledger) {
   const RunRecords& run = history.run;
   if (history.supervised) return std::nullopt;  // no file says so
+  for (const Writer& writer : run.writers) {
+    if (writer.attempt_index >= 0) return std::nullopt;  // a file may number attempts otherwise
+  }
   std::set<std::pair<WriterId, std::uint64_t>> keys;
   for (const Record& record : run.records) {
     if (run.writers[record.writer].event_file || record.type == RecordType::kQuery) {
@@ -569,6 +600,7 @@ Fault CheckHistory(const History& history, std::uint64_t seed) {
   if (Fault fault = CheckWindows(&ledger, report, &random)) return fault;
   const std::string wanted = AnswerAll(&ledger);
   if (Fault fault = CheckShuffles(history, wanted, &random)) return fault;
+  if (Fault fault = CheckUids(history, &random)) return fault;
   if (Fault fault = CheckSnapshot(history, wanted, &random)) return fault;
   if (Fault fault = CheckAsOf(history, &ledger, &random)) return fault;
   if (Fault fault = CheckEventFile(history, &ledger)) return fault;
@@ -589,6 +621,7 @@ std::string ToText(const History& history) {
     const Writer& writer = history.run.writers[i];
     text += "writer " + std::to_string(i) + ": " + writer.name + " uid=" + writer.uid +
             " rank=" + std::to_string(writer.rank) + " key=" + writer.attempt_key +
+            " restarts=" + std::to_string(writer.attempt_index) +
             (writer.event_file ? " event_file" : "") + (writer.monotonic ? " monotonic" : "") +
             (writer.supervisor ? " supervisor" : "") +
             " liveness=" + std::to_string(static_cast<int>(history.run.liveness[i])) + "\n";

@@ -1,6 +1,7 @@
 // Answers reports for event-file histories read from standard input: the fast side of the
 // comparison with the slow model (compare.py says how the two talk).
 
+#include <functional>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -24,10 +25,23 @@ std::optional<std::int64_t> NumberAfter(std::string_view text, std::string_view 
   return std::stoll(std::string(text.substr(at, 21)));
 }
 
-std::string Answer(const std::string& history, const headway::ledger::Query& query) {
+// Journals have random uids, and are heard of in any order.
+void Rename(std::int64_t salt, headway::RunRecords* run, headway::ledger::Ledger* ledger) {
+  for (headway::Writer& writer : run->writers) {
+    writer.uid = std::to_string(std::hash<std::string>()(std::to_string(salt) + writer.uid));
+  }
+  for (std::size_t w = run->writers.size(); w-- > 0;) {
+    ledger->AddWriter(run->writers[w],
+                      run->liveness.empty() ? headway::Liveness::kUnknown : run->liveness[w]);
+  }
+}
+
+std::string Answer(const std::string& history, const headway::ledger::Query& query,
+                   std::optional<std::int64_t> salt) {
   auto import = headway::jsonl::ReadEvents(history, {});
   if (!import.ok()) return "{\"error\": \"" + std::string(import.status().message()) + "\"}\n";
   headway::ledger::Ledger ledger;
+  if (salt) Rename(*salt, &import->runs.back(), &ledger);
   ledger.Add(import->runs.back());
   return headway::ToJson(ledger.MakeReport(query));
 }
@@ -51,6 +65,6 @@ int main() {
     }
     // A history may end in the middle of a line; the separator's line feed is not part of it.
     if (!history.empty()) history.pop_back();
-    std::cout << Answer(history, query) << std::flush;
+    std::cout << Answer(history, query, NumberAfter(header, "\"uids\"")) << std::flush;
   }
 }

@@ -524,9 +524,15 @@ class Writers:
     def _together(self, first: list[int], second: list[int]) -> bool:
         """Whether two un-ranked writers, given by the positions of their records, are one's."""
         events = self.events
+        if events[first[0]].time == events[second[0]].time:
+            return self._goes_on_into(first, second) or self._goes_on_into(second, first)
+        return self._goes_on_into(first, second)
+
+    def _goes_on_into(self, first: list[int], second: list[int]) -> bool:
+        events = self.events
         first_steps = [i for i in first if events[i].kind == "step_start"]
         second_steps = [i for i in second if events[i].kind == "step_start"]
-        if second_steps and first[-1] > second_steps[0]:
+        if second_steps and events[first[-1]].time > events[second_steps[0]].time:
             return True
         if events[second[0]].net - events[first[0]].net > 60 * SECOND:
             return False
@@ -1390,10 +1396,11 @@ class Run:
             event.net = self.net.net(event.time)
             self.notes.update(event.codes)
         assigner = Assigner(self.events)
+        self.writers = assigner.writers
         self.notes.update(assigner.notes)
         for attempt in assigner.attempts:
             _set_start(attempt)
-        runs = _split_runs(sorted(assigner.attempts, key=lambda a: (a.start, a.ident)))
+        runs = _split_runs(_by_start(assigner))
         self.run_count = len(runs)
         self.runs = runs
         self.attempts = runs[which] if runs else []
@@ -1546,6 +1553,27 @@ def _set_start(attempt: Attempt) -> None:
     attempt.start, attempt.start_net = first.time, first.net
 
 
+def _by_start(assigner: Assigner) -> list[Attempt]:
+    """By start; of one instant by number, when the lead began, when they end, then by the lead."""
+    attempts = assigner.attempts
+    began: dict[tuple[int, str], int] = {}
+    for event in assigner.events:
+        began.setdefault(event.who, event.time)
+    latest: dict[Any, int] = {}  # end in each stream so far
+    keys: dict[int, tuple[Any, ...]] = {}
+    for place, attempt in enumerate(attempts):
+        kind, number = attempt.ident
+        end = attempt.end_event
+        until = max(e.time for e in attempt.events) if end is None else end.time
+        stream = attempt.ident if kind == "key" else attempt.stream
+        until = latest[stream] = max(until, latest.get(stream, until))
+        index = number if kind == "key" else -1
+        lead = attempt.lead if assigner.writers.grouped and attempt.lead is not None else None
+        led = 0 if lead is None else began[lead]
+        keys[id(attempt)] = (attempt.start, index, led, until, lead or (0, ""), place)
+    return sorted(attempts, key=lambda a: keys[id(a)])
+
+
 def _split_runs(attempts: list[Attempt]) -> list[list[Attempt]]:
     """A clean end and then a start from the first step, nothing restored, is another run."""
     runs: list[list[Attempt]] = []
@@ -1568,8 +1596,7 @@ def _split_runs(attempts: list[Attempt]) -> list[list[Attempt]]:
         run.append(attempt)
         if steps:
             end = attempt.end_event
-            by_lead = end is not None and end.who == attempt.lead
-            clean_at = len(run) - 1 if by_lead and _clean(end) else None
+            clean_at = len(run) - 1 if _clean(end) else None
     if run:
         runs.append(run)
     return runs

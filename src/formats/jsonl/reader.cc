@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
+#include <set>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -123,6 +126,7 @@ class FileReader {
     }
     AssignAttempts();
     FinishStreams();
+    SortStreams();
     return OkStatus();
   }
 
@@ -303,6 +307,14 @@ class FileReader {
   }
 
   static void Describe(const EventLine& event, Stream* stream) {
+    // Of several lines about one writer the greatest counts, whichever comes first.
+    const auto said = std::tuple(event.world_size, event.pid, event.host, event.monotonic,
+                                 event.supervisor, !event.journal, event.liveness);
+    const Writer& known = stream->writer;
+    if (stream->told && said <= std::tuple(known.world_size, known.pid, known.host, known.monotonic,
+                                           known.supervisor, known.event_file, stream->liveness)) {
+      return;
+    }
     stream->told = true;
     stream->writer.world_size = event.world_size;
     stream->writer.pid = event.pid;
@@ -360,8 +372,8 @@ class FileReader {
       if (!fresh) found->second = std::min(found->second, record.time_ns);
     }
     if (begin_of.empty() || !unassigned) return;
-    std::map<std::int64_t, std::int64_t> opened;  // time -> attempt
-    for (const auto& [attempt, time] : begin_of) opened[time] = attempt;
+    std::set<std::pair<std::int64_t, std::int64_t>> opened;  // (time, attempt)
+    for (const auto& [attempt, time] : begin_of) opened.emplace(time, attempt);
     std::map<std::pair<std::int64_t, std::string>, WriterId> stream_of;
     for (std::size_t s = 0; s < events_.streams.size(); ++s) {
       const Writer& writer = events_.streams[s].writer;
@@ -370,7 +382,7 @@ class FileReader {
     for (Record& record : events_.records) {
       const std::size_t from = record.writer;
       if (!speaks(record) || events_.streams[from].writer.attempt_index >= 0) continue;
-      auto next = opened.upper_bound(record.time_ns);
+      auto next = opened.upper_bound({record.time_ns, std::numeric_limits<std::int64_t>::max()});
       if (next != opened.begin()) --next;
       const auto [found, fresh] =
           stream_of.emplace(std::pair(next->second, events_.streams[from].writer.name),
@@ -409,6 +421,28 @@ class FileReader {
       writer.uid = attempt + '/' + writer.name;
       if (!attempt.empty()) writer.attempt_key = "attempt:" + attempt;
     }
+  }
+
+  /// Writers as the ledger orders them, so that nothing depends on whose line came first.
+  void SortStreams() {
+    std::vector<Stream>& streams = events_.streams;
+    std::vector<WriterId> sorted(streams.size());
+    for (std::size_t s = 0; s < sorted.size(); ++s) sorted[s] = static_cast<WriterId>(s);
+    const auto key = [&streams](WriterId s) {
+      const Writer& writer = streams[s].writer;
+      return std::tuple(writer.attempt_index, writer.rank, std::string_view(writer.name));
+    };
+    if (std::ranges::is_sorted(sorted, {}, key)) return;
+    std::ranges::sort(sorted, {}, key);
+    std::vector<Stream> in_order;
+    std::vector<WriterId> place(streams.size());
+    in_order.reserve(streams.size());
+    for (const WriterId s : sorted) {
+      place[s] = static_cast<WriterId>(in_order.size());
+      in_order.push_back(std::move(streams[s]));
+    }
+    streams = std::move(in_order);
+    for (Record& record : events_.records) record.writer = place[record.writer];
   }
 
   std::string_view text_;

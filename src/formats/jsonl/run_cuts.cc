@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "formats/jsonl/event_set.h"
+#include "ledger/sighting.h"
 
 // Finding where a file's run name was used again. What an attempt is belongs to the ledger; here
 // only its first step and the kind of its end matter, so this knows of attempts no more than that.
@@ -29,6 +30,11 @@ bool IsWork(const Record& record) {
          record.type == RecordType::kSpanBegin;
 }
 
+/// Whether a process recorded it; the rest people say about the run.
+bool IsSaidByProcess(const Record& record) {
+  return record.type != RecordType::kQuery && record.type != RecordType::kExclude;
+}
+
 bool IsRestore(const Record& record) {
   return record.span == SpanKind::kCheckpointRestore &&
          (record.type == RecordType::kSpanBegin || record.type == RecordType::kSpanEnd);
@@ -37,6 +43,7 @@ bool IsRestore(const Record& record) {
 /// A record's place among all: `time_ns` never goes back within a stream.
 struct Place {
   std::int64_t time_ns = 0;
+  std::size_t turn = 0;  // of leads that follow each other: which one that is
   std::size_t stream = 0;
   std::size_t at = 0;  // in StreamOrder::order
 
@@ -107,6 +114,15 @@ class CutFinder {
   std::size_t EndOfStream(std::size_t s) const { return order_.first[s + 1]; }
   std::int64_t AttemptIndex(std::size_t s) const { return events_.streams[s].writer.attempt_index; }
   bool IsLead(std::size_t s) const { return std::ranges::binary_search(leads_, s); }
+  bool IsBesideLead(std::size_t s) const {
+    const auto found = beside_.find(s);
+    return found != beside_.end() && found->second != s;
+  }
+  std::size_t TurnOf(std::size_t s) const {
+    const auto beside = beside_.find(s);
+    const auto turn = turns_.find(beside == beside_.end() ? s : beside->second);
+    return turn == turns_.end() ? 0 : turn->second;
+  }
 
   // Rank 0 leads, else a process without a rank, else the lowest rank: in each attempt that has a
   // number, and in what has none.
@@ -125,49 +141,94 @@ class CutFinder {
       std::int64_t& of = best_of.try_emplace(AttemptIndex(s), standing(s)).first->second;
       of = std::min(of, standing(s));
     }
+    std::map<std::int64_t, std::size_t> lead_of;  // by attempt: the first of its best
     for (const std::size_t s : speaking) {
       const std::int64_t index = AttemptIndex(s);
-      if (standing(s) == (index >= 0 ? best_of.at(index) : *best)) leads_.push_back(s);
+      if (standing(s) != (index >= 0 ? best_of.at(index) : *best)) continue;
+      if (index < 0) {
+        leads_.push_back(s);
+        continue;
+      }
+      std::size_t& lead = lead_of.try_emplace(index, s).first->second;
+      if (Sight(s).first_time < Sight(lead).first_time) lead = s;
     }
+    for (const auto& [index, lead] : lead_of) leads_.push_back(lead);
+    std::ranges::sort(leads_);
     unranked_ = best == -1;
     if (unranked_) DropParallel();
+    for (const std::size_t s : speaking) {
+      const bool may_end = events_.streams[s].writer.rank <= 0;
+      if (may_end && !IsLead(s)) beside_.try_emplace(s, s);
+    }
+  }
+
+  ledger::Sighting Sight(std::size_t s) const {
+    ledger::Sighting sighting;
+    std::int64_t time = kNoTime;
+    for (std::size_t at = Begin(s); at < EndOfStream(s); ++at) {
+      if (!IsSaidByProcess(At(at))) continue;
+      time = std::max(time, At(at).time_ns);
+      sighting.See(At(at), time);
+    }
+    return sighting;
   }
 
   /// Of processes without a rank or a number that ran beside each other the first one leads. Of the
   /// others only how they ended counts.
   void DropParallel() {
-    auto first_time = [this](std::size_t s) { return At(Begin(s)).time_ns; };
-    auto last_time = [this](std::size_t s) {
-      std::int64_t last = kNoTime;
-      for (std::size_t at = Begin(s); at < EndOfStream(s); ++at) {
-        last = std::max(last, At(at).time_ns);
-      }
-      return last;
-    };
+    std::map<std::size_t, ledger::Sighting> sightings;
+    for (const std::size_t s : leads_) sightings.emplace(s, Sight(s));
     std::vector<std::size_t> by_start = leads_;
-    std::ranges::stable_sort(by_start, {}, first_time);
-    std::int64_t until = kNoTime;
-    std::size_t lead = 0;
-    std::erase_if(by_start, [&](std::size_t s) {
-      if (AttemptIndex(s) >= 0) return false;
-      const bool beside = until != kNoTime && first_time(s) <= until;
-      if (beside) {
-        beside_.emplace(s, lead);
-      } else {
-        lead = s;
-      }
-      until = std::max(until, last_time(s));
-      return beside;
+    std::ranges::stable_sort(by_start, {},
+                             [&](std::size_t s) { return sightings.at(s).first_time; });
+    leads_.clear();
+    std::erase_if(by_start, [this](std::size_t s) {
+      if (AttemptIndex(s) >= 0) leads_.push_back(s);
+      return AttemptIndex(s) >= 0;
     });
-    std::ranges::sort(by_start);
-    leads_ = std::move(by_start);
+    const ledger::NetTime net;
+    std::vector<const ledger::Sighting*> group;  // the lead and those beside it
+    std::int64_t until = kNoTime;                // their last record
+    const auto joins = [&](std::size_t s) {
+      const ledger::Sighting& sighting = sightings.at(s);
+      // One that begins in the very instant in which the others stop may as well follow them.
+      const bool beside = sighting.first_time < until ||
+                          std::ranges::any_of(group, [&](const ledger::Sighting* other) {
+                            return ledger::AreParallel(*other, sighting, net);
+                          });
+      if (!beside) return false;
+      beside_.emplace(s, leads_.back());
+      group.push_back(&sighting);
+      until = std::max(until, sighting.last_time);
+      return true;
+    };
+    std::vector<std::size_t> held;  // they began in that instant, and are not beside
+    for (std::size_t next = 0; next < by_start.size() || !held.empty();) {
+      const std::size_t lead = held.empty() ? by_start[next++] : held.front();
+      if (!held.empty()) held.erase(held.begin());
+      leads_.push_back(lead);
+      turns_.emplace(lead, turns_.size());
+      group = {&sightings.at(lead)};
+      until = group.front()->last_time;
+      bool joined = true;
+      while (joined) {
+        joined = std::erase_if(held, joins) > 0;
+        for (; next < by_start.size() && sightings.at(by_start[next]).first_time <= until; ++next) {
+          if (joins(by_start[next])) {
+            joined = true;
+          } else {
+            held.push_back(by_start[next]);
+          }
+        }
+      }
+    }
+    std::ranges::sort(leads_);
   }
 
   /// Whether a process stands behind the stream, and not only what people say about the run.
   bool Speaks(std::size_t s) const {
     for (std::size_t at = Begin(s); at < EndOfStream(s); ++at) {
-      const RecordType type = At(at).type;
-      if (type != RecordType::kQuery && type != RecordType::kExclude) return true;
+      if (IsSaidByProcess(At(at))) return true;
     }
     return false;
   }
@@ -206,20 +267,21 @@ class CutFinder {
       std::int64_t time = kNoTime;
       for (std::size_t at = Begin(s); at < EndOfStream(s); ++at) {
         time = std::max(time, At(at).time_ns);
-        merged.push_back({time, s, at});
+        merged.push_back({time, TurnOf(s), s, at});
       }
     }
     for (const auto& [s, lead] : beside_) {
       std::int64_t time = kNoTime;
       for (std::size_t at = Begin(s); at < EndOfStream(s); ++at) {
         time = std::max(time, At(at).time_ns);
-        if (At(at).type == RecordType::kExit) merged.push_back({time, s, at});
+        if (At(at).type == RecordType::kExit) merged.push_back({time, TurnOf(s), s, at});
       }
     }
     // Of attempts that begin at once the one of the lower number counts as the first.
     if (leads_.size() > 1 || !beside_.empty()) {
       std::ranges::sort(merged, {}, [this](const Place& place) {
-        return std::tuple(place.time_ns, AttemptIndex(place.stream), place.stream, place.at);
+        return std::tuple(place.time_ns, AttemptIndex(place.stream), place.turn, place.stream,
+                          place.at);
       });
     }
     return merged;
@@ -228,18 +290,22 @@ class CutFinder {
   /// Attempts are implicit: they open and end as the lead's records say.
   void FindKeyless(const std::vector<Place>& merged) {
     Attempt attempt;
-    bool clean = false;         // the last attempt with a step ended cleanly,
-    std::int64_t clean_ns = 0;  // then;
-    bool opened = false;        // another has begun since,
-    Place opener;               // here
+    bool clean = false;   // the last attempt with a step ended cleanly,
+    Place end;            // here;
+    bool begun = false;   // the lead has recorded
+    bool opened = false;  // another has begun since,
+    Place opener;         // here
     std::size_t lead = merged.front().stream;
     for (const Place& place : merged) {
       const Record& record = At(place.at);
       // Processes without a rank that follow each other are an attempt each.
       const auto beside = beside_.find(place.stream);
       const std::size_t led_by = beside == beside_.end() ? place.stream : beside->second;
-      const bool next = unranked_ && led_by != lead;
-      lead = led_by;
+      const bool by_lead = IsLead(led_by);
+      if (!by_lead && !begun) continue;  // what the lead has not begun can't end
+      begun = true;
+      const bool next = unranked_ && by_lead && led_by != lead;
+      if (by_lead) lead = led_by;
       const bool ended = attempt.end != End::kNone;
       const bool init = record.type == RecordType::kSpanBegin &&
                         record.span == SpanKind::kAcceleratorInit && attempt.stepped &&
@@ -257,12 +323,12 @@ class CutFinder {
       const bool stepped = attempt.stepped;
       attempt.Take(record, place.time_ns);
       if (attempt.stepped && !stepped) {
-        if (opened && attempt.RestartsFromScratch()) CutKeyless(opener, clean_ns);
+        if (opened && attempt.RestartsFromScratch()) CutKeyless(opener, end);
         clean = opened = false;
       }
       if (attempt.stepped && attempt.end == End::kClean) {
         clean = true;
-        clean_ns = attempt.end_ns;
+        end = place;
       }
     }
   }
@@ -275,6 +341,7 @@ class CutFinder {
       const std::int64_t index = AttemptIndex(place.stream);
       std::size_t k = attempts.empty() ? 0 : attempts.size() - 1;  // the latest to start
       if (index >= 0) {
+        if (!IsLead(place.stream) && !by_index.contains(index)) continue;  // not begun yet
         const auto [found, fresh] = by_index.emplace(index, attempts.size());
         if (fresh) attempts.push_back({.start_ns = place.time_ns});
         k = found->second;
@@ -298,14 +365,16 @@ class CutFinder {
     return cuts_.size() >= kCutsLimit || (cuts_.size() + 1) * next_.size() > kCutCellsLimit;
   }
 
-  void CutKeyless(const Place& opener, std::int64_t end_ns) {
+  void CutKeyless(const Place& opener, const Place& end) {
     if (Full()) return;
     RunCut cut{opener.time_ns, {}};
     for (std::size_t s = 0; s < next_.size(); ++s) {
       if (IsLead(s)) {
         Advance(s, [&](const Place& place) { return place >= opener; });
+      } else if (IsBesideLead(s) && TurnOf(s) < opener.turn) {
+        next_[s] = EndOfStream(s);  // its lead is gone
       } else {
-        AdvanceByTime(s, opener.time_ns, end_ns);
+        AdvanceByTime(s, opener, end);
       }
     }
     cut.first = next_;
@@ -319,7 +388,7 @@ class CutFinder {
     for (std::size_t s = 0; s < next_.size(); ++s) {
       const std::int64_t index = AttemptIndex(s);
       if (index < 0) {
-        AdvanceByTime(s, start_ns, end_ns);
+        AdvanceByTime(s, {.time_ns = start_ns}, {.time_ns = end_ns});
         continue;
       }
       const auto found = by_index.find(index);
@@ -332,10 +401,14 @@ class CutFinder {
     cuts_.push_back(std::move(cut));
   }
 
-  void AdvanceByTime(std::size_t s, std::int64_t start_ns, std::int64_t end_ns) {
+  /// To the first record not before `start`, or job start not before `end`, in the ledger's order.
+  void AdvanceByTime(std::size_t s, const Place& start, const Place& end) {
+    const auto before = [](const Place& a, const Place& b) {
+      return std::tie(a.time_ns, a.stream) < std::tie(b.time_ns, b.stream);
+    };
     Advance(s, [&](const Place& place) {
-      if (place.time_ns >= start_ns) return true;
-      return place.time_ns >= end_ns && At(place.at).type == RecordType::kJobStart;
+      if (!before(place, start)) return true;
+      return !before(place, end) && At(place.at).type == RecordType::kJobStart;
     });
   }
 
@@ -344,7 +417,7 @@ class CutFinder {
   void Advance(std::size_t s, const Stop& stop) {
     for (; next_[s] < EndOfStream(s); ++next_[s]) {
       const std::int64_t time = std::max(times_[s], At(next_[s]).time_ns);
-      if (stop(Place{time, s, next_[s]})) return;
+      if (stop(Place{time, TurnOf(s), s, next_[s]})) return;
       times_[s] = time;
     }
   }
@@ -353,8 +426,9 @@ class CutFinder {
   const StreamOrder& order_;
   std::vector<std::size_t> leads_;  // streams, ascending
   bool unranked_ = false;           // no process of rank 0 is there
-  // Streams beside a lead, and which one that is.
+  // Streams beside the leads of which only exits count, and which lead that is, if one is known.
   std::map<std::size_t, std::size_t> beside_;
+  std::map<std::size_t, std::size_t> turns_;  // of leads that others may be beside: in their order
   std::vector<std::size_t> next_;    // [num_streams]: first record not yet in an earlier run
   std::vector<std::int64_t> times_;  // [num_streams]: latest time before it
   std::vector<RunCut> cuts_;

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -142,8 +143,33 @@ TEST(RunCutsTest, DecidesWhetherARunIsNew) {
        "0 job_start \"attempt\":0; 1 step_start 0 \"attempt\":0; 2 job_end \"attempt\":0;"
        "5 job_start; 6 step_start 0",
        1},
+      {"an un-ranked process that follows in the instant of the end",
+       "0 job_start \"writer\":\"b\"; 1 step_start 0 \"writer\":\"b\"; 2 step_start 1 "
+       "\"writer\":\"b\";"
+       "3 job_end \"writer\":\"b\"; 3 job_start \"writer\":\"a\"; 4 step_start 0 \"writer\":\"a\"",
+       2},
+      {"an exit that another un-ranked process of the attempt tells of",
+       "0 step_start 0 \"writer\":\"a\"; 0 job_start \"writer\":\"b\";"
+       "2 exit \"status\":0 \"writer\":\"b\"; 5 step_start 0 \"writer\":\"a\"",
+       2},
+      {"the end of another un-ranked process of a numbered attempt means nothing",
+       "0 step_start 0 \"writer\":\"a\" \"attempt\":0; 1 job_start \"writer\":\"b\" \"attempt\":0;"
+       "2 job_end \"writer\":\"b\" \"attempt\":0; 5 step_start 0 \"writer\":\"a\" \"attempt\":1",
+       1},
   };
   for (const Case& c : cases) EXPECT_EQ(Count(c.script), c.runs) << c.what;
+}
+
+TEST(RunCutsTest, DoesNotDependOnWhoseLineComesFirst) {
+  Strings lines = {"0 job_start \"writer\":\"b\"", "0 step_start 0 \"writer\":\"a\"",
+                   "10 job_end \"writer\":\"a\"", "20 step_start 0 \"writer\":\"a\""};
+  std::ranges::sort(lines);
+  do {
+    std::string script;
+    for (const std::string& line : lines) script += (script.empty() ? "" : ";") + line;
+    EXPECT_EQ(Runs(script), (Strings{"0 step_start; 0 job_start; 10 job_end; ", "20 step_start; "}))
+        << script;
+  } while (std::ranges::next_permutation(lines).found);
 }
 
 TEST(RunCutsTest, TakesOtherRanksAlongByTime) {

@@ -50,7 +50,13 @@ std::vector<std::string> WriterFields(const RunRecords& run,
                                       const std::vector<std::int64_t>& attempts) {
   std::vector<std::string> fields(run.writers.size());
   std::set<std::pair<std::int64_t, std::string>> taken;  // (attempt, name) is a writer's identity
-  for (std::size_t w = 0; w < run.writers.size(); ++w) {
+  // In the order of writers, which the names that tell namesakes apart keep.
+  std::vector<std::size_t> sorted(run.writers.size());
+  for (std::size_t w = 0; w < sorted.size(); ++w) sorted[w] = w;
+  std::ranges::sort(sorted, [&run](std::size_t a, std::size_t b) {
+    return WriterBefore(run.writers[a], run.writers[b]);
+  });
+  for (const std::size_t w : sorted) {
     const Writer& writer = run.writers[w];
     const std::string by_rank = DefaultWriterName(writer.rank);
     const std::string wanted = writer.name.empty() ? by_rank : writer.name;
