@@ -17,11 +17,10 @@ without the key "elapsed_ns" is a failure, so an error can be answered as {"erro
 
 Every history is asked three questions: as of the default time, as of a random time, and for a
 random window. A difference is printed with the shortest history found that still has it. Values
-must be equal but for step durations (0.2 %, they come from histograms); the step deviation is worked
-out by the ledger's own ideal step, which it follows exactly. Histories of a few
-absurd kinds are left out, see EXCLUDED. In a file that holds
-several runs only the newest run as of the default time is compared, without notes: what another run
-knows depends on where the file is cut.
+must be equal but for step durations (0.2 %, they come from histograms); the step deviation is
+worked out by the ledger's own ideal step, which it follows exactly. Histories of a few absurd kinds
+are left out, see EXCLUDED. In a file that holds several runs only the newest run as of the default
+time is compared, without notes: what another run knows depends on where the file is cut.
 
 The last line is `N passed, N failed`, in histories; the exit status is 1 when any failed.
 """
