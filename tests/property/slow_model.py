@@ -1813,7 +1813,9 @@ def _step_statistics(run: Run) -> dict[str, Any]:
     # The ledger knows median and spread to within 0.1 %: a step at the limit may be in or out.
     slack = (median + 3 * spread) // 250
     limits = (median + 3 * spread + by for by in (-slack, slack))
-    alternatives = [_mean_up_to(works, limit) or ideal for limit in limits]
+    alternatives = [
+        _mean_up_to(works, limit) if limit >= ordered[0] else ideal for limit in limits
+    ]
     away = [abs(w - ideal) for w in works]
     recent, older = away[-100:], away[-1100:-100]
     usual = floor_median(older) if len(older) >= 100 else 0
