@@ -208,8 +208,25 @@ def _overlapping_groups(features: set[str], events: list[slow_model.Event]) -> b
     return False
 
 
+def _restarts_beside(features: set[str], events: list[slow_model.Event]) -> bool:
+    """An un-ranked writer that starts twice beside the lead, and tells of an exit.
+
+    Its second start waits for the lead's next attempt, and so does the exit. The reader, which only
+    looks for the end of a run, takes the exit for the open attempt's.
+    """
+    writers = slow_model.Writers(events)
+    started: Counter[Any] = Counter()
+    for event in events:
+        started[event.who] += event.kind == "job_start"
+        if event.kind == "exit" and event.who in writers.unranked and started[event.who] > 1:
+            if event.who not in writers.leads:
+                return True
+    return False
+
+
 EXCLUDED = (
     _two_leads, _groups_with_followers, _early_followers, _ranks_without_zero, _overlapping_groups,
+    _restarts_beside,
 )  # fmt: skip
 
 

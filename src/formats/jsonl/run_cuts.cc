@@ -404,7 +404,7 @@ class CutFinder {
   /// To the first record not before `start`, or job start not before `end`, in the ledger's order.
   void AdvanceByTime(std::size_t s, const Place& start, const Place& end) {
     const auto before = [](const Place& a, const Place& b) {
-      return std::tie(a.time_ns, a.stream) < std::tie(b.time_ns, b.stream);
+      return std::tie(a.time_ns, a.stream, a.at) < std::tie(b.time_ns, b.stream, b.at);
     };
     Advance(s, [&](const Place& place) {
       if (!before(place, start)) return true;

@@ -160,6 +160,12 @@ TEST(RunCutsTest, DecidesWhetherARunIsNew) {
   for (const Case& c : cases) EXPECT_EQ(Count(c.script), c.runs) << c.what;
 }
 
+TEST(RunCutsTest, LeavesAStartInTheInstantOfTheEndWithTheEnd) {
+  EXPECT_EQ(Runs("1 step_start 0 \"writer\":\"p2\"; 2 job_start \"writer\":\"p10\";"
+                 "2 exit \"status\":0 \"writer\":\"p10\"; 2 step_start 0 \"writer\":\"p2\""),
+            (Strings{"1 step_start; 2 job_start; 2 exit; ", "2 step_start; "}));
+}
+
 TEST(RunCutsTest, DoesNotDependOnWhoseLineComesFirst) {
   Strings lines = {"0 job_start \"writer\":\"b\"", "0 step_start 0 \"writer\":\"a\"",
                    "10 job_end \"writer\":\"a\"", "20 step_start 0 \"writer\":\"a\""};
