@@ -117,6 +117,12 @@ class MonitorCommand final : public Command {
     }
     monitor::Monitor monitor(*std::move(options), *std::move(sinks));
     const bool delivered = monitor.Run(company);
+    if (!control_) {
+      for (const monitor::DestinationState& one : monitor.state().destinations) {
+        if (!one.error.empty()) Complain(one.destination + ": " + one.error);
+      }
+      if (!monitor.state().problem.empty()) Complain(monitor.state().problem);
+    }
     // What hangs in a destination must not keep it from ending.
     if (control_ || !delivered) ::_exit(delivered ? 0 : 4);
     return 0;

@@ -435,8 +435,8 @@ void Attempt::ProcessLead(const Record& record, std::int64_t time) {
   } else if (state_.ended) {
     if (record.type == RecordType::kDropped && state_.begun) {
       Dropped(record, context_->net.Net(time));
-    } else {
-      state_.notes[Note::kAfterEnd] += 1;
+    } else if (record.type != RecordType::kHeartbeat && record.type != RecordType::kMetric) {
+      state_.notes[Note::kAfterEnd] += 1;  // the others tell of no time
     }
     return;
   }

@@ -58,6 +58,9 @@ class Monitor {
   /// Returns once it was told to end and is done. False: not everything was delivered in time.
   bool Run(const Company& company);
 
+  /// How it does; of destinations as of the last sample, or its end.
+  const State& state() const { return state_; }
+
  private:
   struct Stream {
     std::int64_t every_ns = 0;

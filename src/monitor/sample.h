@@ -27,6 +27,7 @@ struct Sample {
   std::int64_t time_ns = 0;  ///< wall time it is as of
   std::string project;
   std::string run;
+  std::int64_t step = 0;  ///< the highest productive step, else the last one started, else 0
 
   // Of the whole run.
   std::optional<Report> report;  ///< exact, with `run` and `project`

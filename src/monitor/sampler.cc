@@ -33,8 +33,10 @@ Sample Sampler::Take(WallNs at, WallNs now, const Wanted& wanted, Status* proble
   query.now = now.ns;
   if (follower_.live()) query.now = query.as_of = at.ns;
   Account(query.as_of.value_or(std::numeric_limits<std::int64_t>::max()));
+  const Report whole = follower_.ledger()->MakeReport(query);
+  sample.step = whole.steps.max_productive_step.value_or(whole.steps.last_step.value_or(0));
   Status ignored;
-  if (wanted.whole) AddWhole(query, &sample, problem == nullptr ? &ignored : problem);
+  if (wanted.whole) AddWhole(query, whole, &sample, problem == nullptr ? &ignored : problem);
   for (const std::int64_t seconds : wanted.windows) AddWindow(seconds, query, &sample);
   if (wanted.step_deviations) AddStepDeviations(&sample);
   sample.log = std::shared_ptr<const compat::EntryLog>(calculator_, calculator_->log());
@@ -46,8 +48,7 @@ std::optional<double> Sampler::IdealStep() {
   return compat::IdealStepTime(calculator_->StepSeconds());
 }
 
-void Sampler::AddWhole(const ledger::Query& query, Sample* sample, Status* problem) {
-  Report report = follower_.ledger()->MakeReport(query);
+void Sampler::AddWhole(const ledger::Query& query, Report report, Sample* sample, Status* problem) {
   report.project = project_;
   report.run = run_;
   const double now = compat::SecondsOf(*query.now);

@@ -47,7 +47,7 @@ class Sampler {
 
  private:
   void Account(std::int64_t until);
-  void AddWhole(const ledger::Query& query, Sample* sample, Status* problem);
+  void AddWhole(const ledger::Query& query, Report report, Sample* sample, Status* problem);
   void AddWindow(std::int64_t seconds, const ledger::Query& query, Sample* sample);
   void AddStepDeviations(Sample* sample);
   std::optional<double> IdealStep();

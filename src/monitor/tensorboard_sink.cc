@@ -92,15 +92,11 @@ void TensorBoardSink::Scalar(const Sample& sample, std::int64_t step, const std:
 
 void TensorBoardSink::AppendExact(const Sample& sample) {
   const metrics::RunMetrics run = MetricsOf(sample);
-  if (sample.report) {
-    step_ = sample.report->steps.max_productive_step.value_or(
-        sample.report->steps.last_step.value_or(0));
-  }
   for (const metrics::Metric& metric : run.metrics) {
     const std::string tag = metrics::TagOf(metric);
     if (options_.steps && tag == "step_deviation" && !options_.incumbent) continue;
     if (!options_.badput && tag.find("badput") != std::string::npos) continue;
-    Scalar(sample, step_, (options_.incumbent ? "exact/" : "") + tag, metrics::Number(metric),
+    Scalar(sample, sample.step, (options_.incumbent ? "exact/" : "") + tag, metrics::Number(metric),
            metrics::TitleOf(metric));
   }
 }

@@ -44,7 +44,6 @@ class TensorBoardSink final : public Sink {
   UniqueFd file_;
   std::uint64_t size_ = 0;       // of what is whole
   std::string pending_;          // that could not be written yet
-  std::int64_t step_ = 0;        // of the last sample of the whole run
   std::set<std::string> named_;  // tags that have a display name
 };
 

@@ -597,7 +597,8 @@ class Assigner:
                 return False
             attempt.heard.add(event.who)
             if attempt.end_event is not None and event.kind != "exit":
-                self.notes["after_end"] += event.who == attempt.lead
+                told = event.kind not in ("heartbeat", "log")  # the others tell of no time
+                self.notes["after_end"] += event.who == attempt.lead and told
                 continue
             attempt.add(event, self.writers.part(event.who))
             if event is attempt.exit_event and event is not attempt.end_event:

@@ -128,7 +128,9 @@ class JournalSink:
         if again:
             # The job starts again within one process: another attempt, another journal.
             self.abandon()
-        recorder = self._recorder or self._make(time, "must" if again else None)
+        # After a clean end it is another run of that name, as anywhere.
+        recorder = self._recorder or self._make(time, "must" if again and not self.ended else None)
+        self.ended = False
         self._started = True
         recorder._job_start_at(_ns(time))
         if self._now:

@@ -69,6 +69,7 @@ class _CalculatorSource:
     def __init__(self, elastic: bool) -> None:
         self._elastic = elastic
         self._calculator = _native.CompatCalculator(elastic)
+        self._start_missing = False  # that was told
 
     def refresh(self) -> None:
         raise NotImplementedError
@@ -79,6 +80,7 @@ class _CalculatorSource:
         self.refresh()
         time = to_seconds(now())
         if exact():
+            self._tell_missing_start()
             return Answer.of(self._calculator.exact(time, None, []))
         return Answer.of(self._calculator.cumulative(time))
 
@@ -99,6 +101,12 @@ class _CalculatorSource:
         if start is None:
             return None
         return self._calculator.efficiency(start, start + seconds)
+
+    def _tell_missing_start(self) -> None:
+        if self._start_missing or self._calculator.job_start() is not None:
+            return
+        self._start_missing = True
+        _log.warning("no job start is among the records; the numbers are of what they tell of")
 
     @staticmethod
     def _window_of(
