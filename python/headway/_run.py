@@ -29,6 +29,16 @@ _INTERRUPTED = 128 + signal.SIGINT
 
 # Runs that have not been finished; held here, so that losing the variable does not end a job.
 _open_runs: dict[tuple[Any, ...], Run] = {}
+
+
+def _forget_parent() -> None:
+    """In a forked process, for which the runs of its parent are not."""
+    global _current
+    _open_runs.clear()
+    _current = None
+
+
+os.register_at_fork(after_in_child=_forget_parent)
 _current: Run | None = None
 # The worker of multiprocessing, by process id, in whose own exit functions ours is.
 _watched_worker = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -497,3 +498,28 @@ def test_one_module_for_every_python(version: str) -> None:
         env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
     )
     assert result.stdout == f"{version}\n", result.stderr
+
+
+def test_a_forked_process_has_a_run_of_its_own_with_the_same_arguments(tmp_path: Path) -> None:
+    program = """
+import os, sys, headway
+run = headway.init(run="r", dir=sys.argv[1])
+run.step(0)
+if os.fork() == 0:
+    assert headway.current_run() is None
+    os.environ["RANK"], os.environ["WORLD_SIZE"] = "1", "2"
+    own = headway.init(run="r", dir=sys.argv[1])
+    assert own is not run and own.enabled and own.rank == 1, (own, own.rank)
+    assert own.journal_path != run.journal_path
+    own.step(1)
+    own.finish()
+    os._exit(0)
+assert os.wait()[1] == 0
+assert headway.init(run="r", dir=sys.argv[1]) is run
+run.finish()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(list(tmp_path.rglob("*.hwj"))) == 2
