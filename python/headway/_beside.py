@@ -35,11 +35,11 @@ def find_program() -> str:
     build = Path(_native.__file__ or "").resolve().parent.parent.parent
     places = [
         os.environ.get("HEADWAY_PROGRAM") or "",
-        os.path.join(sysconfig.get_path("scripts"), "headway"),
+        _scripts("headway"),
         str(package.parent / "bin/headway"),  # pip install --target
         str(build / "bin/headway"),  # a build tree
         os.path.join(os.path.dirname(sys.executable), "headway"),
-        os.path.join(sysconfig.get_path("scripts", f"{os.name}_user"), "headway"),
+        _scripts("headway", f"{os.name}_user"),
         shutil.which("headway") or "",
     ]
     for place in places:
@@ -48,6 +48,13 @@ def find_program() -> str:
     raise FileNotFoundError(
         "the headway command is not installed beside this package; set HEADWAY_PROGRAM to its path"
     )
+
+
+def _scripts(name: str, *scheme: str) -> str:
+    try:
+        return os.path.join(sysconfig.get_path("scripts", *scheme), name)
+    except Exception:  # it reads files, and is left half made where that fails
+        return ""
 
 
 def _environment() -> list[str]:
@@ -112,9 +119,13 @@ class Companion:
         ended = self._ended
         self._control.close()
         self._ended = True
-        # Where this process has inherited it, as the first one of a container does.
+        # Where this process has inherited it, as the first one of a container does. It has said its
+        # last word, but may still be ending.
         with contextlib.suppress(OSError):
-            os.waitpid(self.pid, os.WNOHANG)
+            for _ in range(50 if ended else 1):
+                if os.waitpid(self.pid, os.WNOHANG)[0]:
+                    break
+                time.sleep(0.002)
         return ended
 
     def _hear(self, seconds: float) -> None:

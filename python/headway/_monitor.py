@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterable
 from types import TracebackType
 
-from headway import _native
 from headway._beside import Companion
 from headway._run import Run
 
@@ -57,6 +56,9 @@ class Monitor:
         if run.enabled:
             # <dir>/journals/<project>/<run>/<file>
             arguments += ["--dir", os.path.normpath(os.path.join(run.journal_path, *[".."] * 4))]
+        if not 0 < every < 1e9:
+            _log.warning("a monitor's every is %r; 30 s are used", every)
+            every = 30.0
         arguments += ["--every", f"{max(10, round(every * 1000))}ms"]
         for window in windows:
             arguments += ["--window", f"{int(window)}s"]
@@ -80,8 +82,8 @@ class Monitor:
             return
         try:
             self._companion = Companion(self._arguments)
-        except (OSError, ValueError, _native.Error) as error:
-            _log.warning("the run is not monitored: %s", error.args[-1])
+        except Exception as error:
+            _log.warning("the run is not monitored: %s", error.args[-1] if error.args else error)
 
     def stop(self, seconds: float = 1.0) -> None:
         """Uploads the final values, and stops.

@@ -125,6 +125,7 @@ class MonitorCommand final : public Command {
     }
     // What hangs in a destination must not keep it from ending.
     if (control_ || !delivered) ::_exit(delivered ? 0 : 4);
+    if (monitor.state().samples == 0 && !monitor.state().problem.empty()) return 1;
     return 0;
   }
 

@@ -28,7 +28,7 @@ constexpr char kCloud[] = "cloud_metrics";
 
 constexpr char kRecordOnProcess0[] =
     "let process 0 record: GoodputRecorder(job, logger, logging_enabled=process_index == 0), "
-    "headway.init() without disabled=True. With logging_enabled=False in process 0 it says so "
+    "headway.init() without HEADWAY_DISABLED=1. With logging_enabled=False in process 0 it says so "
     "once at INFO";
 
 constexpr std::size_t kNamesShown = 4;

@@ -45,10 +45,8 @@ void Courier::Post(std::shared_ptr<const Sample> sample) {
 void Courier::Close(MonoNs until, std::shared_ptr<const Sample> last) {
   sink_->Hurry();  // before the thread can have begun with the last round
   const std::lock_guard lock(mutex_);
-  if (!until_) {
-    until_ = until;
-    if (last != nullptr) waiting_.push_back(std::move(last));
-  }
+  until_ = std::min(until_.value_or(until), until);
+  if (last != nullptr) waiting_.push_back(std::move(last));
   changed_.notify_all();
 }
 

@@ -39,7 +39,8 @@ class Courier {
   /// Hands over a sample; never waits. Beyond a hundred that wait the oldest is left out.
   void Post(std::shared_ptr<const Sample> sample);
   /// Hands over the `last` sample, if there is one. The thread ends once all is sent or `until` has
-  /// come. Both at once, so that it knows how much time there is when it sends that sample.
+  /// come. Both at once, so that it knows how much time there is when it sends that sample. Called
+  /// again, there is less time.
   void Close(MonoNs until, std::shared_ptr<const Sample> last = nullptr);
   /// Whether the thread ended before `until`; waits for it.
   bool WaitForEnd(MonoNs until);

@@ -1,7 +1,9 @@
 #include "monitor/monitor.h"
 
 #include <poll.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -15,7 +17,7 @@ namespace {
 
 // Of a gap no more samples are made up for than these, the latest.
 constexpr std::int64_t kMostMadeUp = 60;
-constexpr std::int64_t kPatienceNs = 30 * kNanosPerSecond;
+constexpr std::int64_t kPatienceNs = 10 * kNanosPerSecond;
 constexpr std::int64_t kNotingNs = kNanosPerSecond / 10;
 
 int Milliseconds(std::int64_t ns) {
@@ -55,6 +57,21 @@ Word Listen(int control, std::string* heard) {
     }
   }
   return word;
+}
+
+// Takes the signals that have come.
+bool TakeSignals(int signals) {
+  std::array<signalfd_siginfo, 8> taken;
+  return signals >= 0 && ::read(signals, taken.data(), sizeof taken) > 0;
+}
+
+// While the final values are on their way: another signal, or the end of the process beside.
+bool IsHurried(const Company& company) {
+  char word = 0;
+  pollfd process = {company.process, POLLIN, 0};
+  const bool gone =
+      company.control >= 0 && ::recv(company.control, &word, 1, MSG_DONTWAIT | MSG_PEEK) == 0;
+  return TakeSignals(company.signals) || gone || ::poll(&process, 1, 0) > 0;
 }
 
 }  // namespace
@@ -133,7 +150,7 @@ void Monitor::TakeDue(MonoNs now) {
   }
 }
 
-bool Monitor::Finish(MonoNs until) {
+bool Monitor::Finish(MonoNs until, const Company& company) {
   std::shared_ptr<const Sample> last;
   const Status status = sampler_.Refresh();
   if (status.ok()) {
@@ -153,8 +170,18 @@ bool Monitor::Finish(MonoNs until) {
   const MonoNs close = until - std::min(kNotingNs, left_ns / 8);
   for (const std::unique_ptr<Courier>& courier : couriers_) courier->Close(close, last);
   bool done = true;
+  bool hurried = false;
   for (const std::unique_ptr<Courier>& courier : couriers_) {
-    done &= courier->WaitForEnd(until) && courier->state().error.empty();
+    while (!courier->WaitForEnd(std::min(until, SystemClock::MonoNow() + kNotingNs))) {
+      const MonoNs now = SystemClock::MonoNow();
+      if (now >= until) break;
+      // Who asked for it may have gone, or may lose patience.
+      if (hurried || !IsHurried(company)) continue;
+      hurried = true;
+      until = std::min(until, now + options_.final_ns);
+      for (const std::unique_ptr<Courier>& all : couriers_) all->Close(until - kNotingNs);
+    }
+    done &= courier->WaitForEnd(SystemClock::MonoNow()) && courier->state().error.empty();
   }
   return done;
 }
@@ -179,7 +206,7 @@ bool Monitor::Run(const Company& company) {
         {{company.signals, POLLIN, 0}, {company.control, POLLIN, 0}, {company.process, POLLIN, 0}}};
     const int wait = Milliseconds(NextDue() - SystemClock::MonoNow());
     ::poll(ready.data(), ready.size(), wait);
-    if (ready[0].revents != 0 || ready[2].revents != 0) within_ns = options_.final_ns;
+    if (TakeSignals(company.signals) || ready[2].revents != 0) within_ns = options_.final_ns;
     if (ready[1].revents != 0) {
       const Word word = Listen(company.control, &heard);
       if (word.ended) within_ns = options_.final_ns;
@@ -192,7 +219,7 @@ bool Monitor::Run(const Company& company) {
       WriteState(false);
     }
   }
-  const bool done = leave || Finish(SystemClock::MonoNow() + *within_ns);
+  const bool done = leave || Finish(SystemClock::MonoNow() + *within_ns, company);
   WriteState(true);
   if (company.control >= 0) {
     for (const DestinationState& one : state_.destinations) {

@@ -71,7 +71,7 @@ class Monitor {
   MonoNs NextDue() const;
   void TakeDue(MonoNs now);
   std::shared_ptr<const Sample> TakeOne(WallNs at, WallNs now, const Wanted& wanted);
-  bool Finish(MonoNs until);
+  bool Finish(MonoNs until, const Company& company);
   void WriteState(bool ended);
 
   Options options_;

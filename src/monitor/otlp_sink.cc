@@ -114,7 +114,14 @@ Delivery OtlpSink::Send(const OutboxBody& body, MonoNs deadline) {
   request.headers.emplace_back(
       "Content-Type", std::string(json ? otlp::kJsonContentType : otlp::kProtobufContentType));
   request.body = body.text;
-  const Result<net::Response> response = http_->Send(request, deadline);
+  Result<net::Response> response = http_->Send(request, deadline);
+  if (response.ok()) {
+    // A server may repeat what it was sent.
+    for (const auto& [name, value] : options_.headers) {
+      net::MaskSecret(value, &*response);
+      net::MaskSecret(std::string_view(value).substr(value.rfind(' ') + 1), &*response);
+    }
+  }
   if (!response.ok()) return {Delivery::Fate::kLater, response.status(), {}};
   Status status = net::StatusOf(*response, "cannot send metrics");
   if (status.ok()) return {};

@@ -35,17 +35,18 @@ Sample Sampler::Take(WallNs at, WallNs now, const Wanted& wanted, Status* proble
   Account(query.as_of.value_or(std::numeric_limits<std::int64_t>::max()));
   const Report whole = follower_.ledger()->MakeReport(query);
   sample.step = whole.steps.max_productive_step.value_or(whole.steps.last_step.value_or(0));
+  ideal_step_s_ = accounting_.ideal_step_s;
+  if (!ideal_step_s_ && accounting_.exact && whole.steps.ideal_ns) {
+    ideal_step_s_ = static_cast<double>(*whole.steps.ideal_ns) / kNanosPerSecond;
+  } else if (!ideal_step_s_ && !accounting_.exact) {
+    ideal_step_s_ = compat::IdealStepTime(calculator_->StepSeconds());
+  }
   Status ignored;
   if (wanted.whole) AddWhole(query, whole, &sample, problem == nullptr ? &ignored : problem);
   for (const std::int64_t seconds : wanted.windows) AddWindow(seconds, query, &sample);
   if (wanted.step_deviations) AddStepDeviations(&sample);
   sample.log = std::shared_ptr<const compat::EntryLog>(calculator_, calculator_->log());
   return sample;
-}
-
-std::optional<double> Sampler::IdealStep() {
-  if (accounting_.ideal_step_s) return accounting_.ideal_step_s;
-  return compat::IdealStepTime(calculator_->StepSeconds());
 }
 
 void Sampler::AddWhole(const ledger::Query& query, Report report, Sample* sample, Status* problem) {
@@ -63,7 +64,7 @@ void Sampler::AddWhole(const ledger::Query& query, Report report, Sample* sample
   } else {
     *problem = answer.status();
   }
-  sample->ideal_step_s = IdealStep();
+  sample->ideal_step_s = ideal_step_s_;
   if (sample->ideal_step_s) {
     sample->deviation_s = compat::StepDeviation(calculator_->StepSeconds(), *sample->ideal_step_s);
   }
@@ -93,7 +94,7 @@ void Sampler::AddWindow(std::int64_t seconds, const ledger::Query& query, Sample
 }
 
 void Sampler::AddStepDeviations(Sample* sample) {
-  const std::optional<double> ideal = IdealStep();
+  const std::optional<double> ideal = ideal_step_s_;
   if (!ideal) return;
   for (const auto& [step, seconds] : calculator_->StepSeconds().items()) {
     const auto [told, fresh] = told_.try_emplace(step, seconds);

@@ -50,7 +50,6 @@ class Sampler {
   void AddWhole(const ledger::Query& query, Report report, Sample* sample, Status* problem);
   void AddWindow(std::int64_t seconds, const ledger::Query& query, Sample* sample);
   void AddStepDeviations(Sample* sample);
-  std::optional<double> IdealStep();
 
   std::string project_;
   std::string run_;
@@ -58,6 +57,7 @@ class Sampler {
   runs::Follower follower_;
   int starts_ = 0;
   std::shared_ptr<compat::Calculator> calculator_;
+  std::optional<double> ideal_step_s_;             // as of the last sample
   std::unordered_map<std::int64_t, double> told_;  // seconds by step, as told
 };
 

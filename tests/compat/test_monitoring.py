@@ -223,6 +223,42 @@ def test_trouble_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> No
     assert str(tmp_path / "file") in caplog.text
 
 
+@pytest.mark.parametrize("variable", ["HEADWAY_BACKEND", "HEADWAY_ACCOUNTING"])
+def test_a_wrong_word_stops_no_training(
+    variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv(variable, "wrong")
+    monitor = monitoring.GoodputMonitor("job", "", str(tmp_path), 1, monitoring_enabled=True)
+    monitor.start_goodput_uploader()
+    monitor.stop_goodput_uploader()
+    assert "wrong" in caplog.text
+
+
+def test_odd_values_stop_no_training(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train("job", steps=2, every=0.01)
+    for interval in (0, -1, None, float("nan"), float("inf")):
+        monitor = monitoring.GoodputMonitor(
+            "job",
+            "",
+            str(tmp_path / "tb"),
+            interval,  # type: ignore[arg-type]
+            monitoring_enabled=True,
+            final_flush_timeout_seconds=float("inf"),
+        )
+        monitor.start_goodput_uploader()
+        monitor.stop_goodput_uploader()
+    assert len(states(data, "job")) == 5
+    monitor = monitoring.GoodputMonitor("a\0b", "", str(tmp_path), 1, monitoring_enabled=True)
+    monitor.start_goodput_uploader()
+    monkeypatch.setenv("HEADWAY_DISABLED", "1")
+    monitor = monitoring.GoodputMonitor("job", "", str(tmp_path), 1, monitoring_enabled=True)
+    monitor.start_goodput_uploader()
+    monitor.stop_goodput_uploader()
+    assert len(states(data, "job")) == 5
+
+
 def test_without_a_journal_to_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

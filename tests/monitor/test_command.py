@@ -215,6 +215,7 @@ class Collector:
     def __init__(self) -> None:
         collector = self
         self.plan: list[int] = []
+        self.answer = b"{}"
         self.bodies: list[tuple[str, dict[str, str], bytes]] = []
 
         class Handler(BaseHTTPRequestHandler):
@@ -224,9 +225,9 @@ class Collector:
                 if status == 200:
                     collector.bodies.append((self.path, dict(self.headers), body))
                 self.send_response(status)
-                self.send_header("Content-Length", "2")
+                self.send_header("Content-Length", str(len(collector.answer)))
                 self.end_headers()
-                self.wfile.write(b"{}")
+                self.wfile.write(collector.answer)
 
             def log_message(self, *_: Any) -> None:
                 pass
@@ -270,6 +271,63 @@ def test_a_collector_gets_each_sample_once(tmp_path: Path, collector: Collector)
     ]
     assert times == sorted(times, key=int)
     assert "secret-of-otel" not in json.dumps(place.state())
+
+
+def test_a_secret_that_the_server_repeats_is_masked(tmp_path: Path, collector: Collector) -> None:
+    place = Place(tmp_path, None)
+    place.env["OTEL_EXPORTER_OTLP_HEADERS"] = "x-api-key=Key%20secret-of-otel"
+    collector.plan = [400] * 50
+    collector.answer = b"no such key: secret-of-otel"
+    done = place.monitor("--otlp", collector.url)
+    assert done.returncode == 4
+    assert "no such key: [masked]" in done.stderr
+    assert "secret-of-otel" not in done.stderr + json.dumps(place.state())
+
+
+def test_its_end_can_be_hurried(tmp_path: Path) -> None:
+    place = Place(tmp_path, None)
+    place.env["STORAGE_EMULATOR_HOST"] = "http://127.0.0.1:9"
+    place.python(TRAINING, "3")
+    monitor = subprocess.Popen(
+        [
+            place.env["HEADWAY_PROGRAM"], "monitor", "job", "--every", "50ms", "--tensorboard",
+            "gs://bucket/tb", "--final", "1s",
+        ],
+        env=place.env, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    time.sleep(0.5)
+    monitor.terminate()
+    begin = time.monotonic()
+    assert monitor.wait(timeout=20) == 4
+    assert time.monotonic() - begin < 5
+    # Once more, with more time than anybody has.
+    place.python(
+        """
+import os, signal, time
+from headway._beside import Companion
+companion = Companion(["monitor", "job", "--tensorboard", "gs://bucket/tb", "--final", "1s"])
+time.sleep(0.3)
+companion._control.send(b"stop 60000000\\n")
+time.sleep(0.5)
+assert companion.running
+os.kill(companion.pid, signal.SIGTERM)
+companion._hear(10)
+assert not companion.running
+"""
+    )
+
+
+def test_a_run_that_does_not_exist(tmp_path: Path) -> None:
+    place = Place(tmp_path, None)
+    monitor = subprocess.Popen(
+        [place.env["HEADWAY_PROGRAM"], "monitor", "nobody", "--every", "50ms", "--tensorboard", "tb"],
+        env=place.env, cwd=tmp_path, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    time.sleep(0.5)
+    monitor.terminate()
+    _, told = monitor.communicate(timeout=20)
+    assert monitor.returncode == 1
+    assert 'no run "nobody"' in told
 
 
 def test_protocol_buffers_are_the_default(tmp_path: Path, collector: Collector) -> None:

@@ -8,7 +8,6 @@ import logging
 import os
 from typing import Any, Optional, Union
 
-from headway import _native
 from headway._beside import Companion
 
 from ml_goodput_measurement.src import (
@@ -59,8 +58,9 @@ class _Uploader:
             return
         try:
             self._companion = Companion([*self._arguments, *more])
-        except (OSError, ValueError, _native.Error) as error:
-            logger.warning("%s is not uploaded: %s", self.what, error.args[-1])
+        except Exception as error:
+            reason = error.args[-1] if error.args else error
+            logger.warning("%s is not uploaded: %s", self.what, reason)
 
     def stop(self, seconds: float, final: bool, *more: str) -> None:
         if self._companion is None:
@@ -135,7 +135,20 @@ class GoodputMonitor:
         if not self._monitoring_enabled:
             _notice.disabled("monitoring of goodput", job_name)
             return
-        if _sinks.backend() == "cloud-logging":
+        if os.environ.get("HEADWAY_DISABLED") == "1":
+            self._monitoring_enabled = False
+            return
+        if "\0" in str(job_name):
+            logger.warning("%r is not monitored: it can be no run's name", job_name)
+            self._monitoring_enabled = False
+            return
+        try:
+            backend, exact = _sinks.backend(), _sources.exact()
+        except ValueError as error:
+            logger.warning("%r is not monitored: %s", job_name, error)
+            self._monitoring_enabled = False
+            return
+        if backend == "cloud-logging":
             logger.warning(
                 "%r is not monitored: with HEADWAY_BACKEND=cloud-logging there is no journal to "
                 "read; use HEADWAY_BACKEND=both",
@@ -147,7 +160,7 @@ class GoodputMonitor:
             "monitor",
             str(job_name),
             *self._project(),
-            *["--accounting", "exact" if _sources.exact() else "compat", "--tags", "incumbent"],
+            *["--accounting", "exact" if exact else "compat", "--tags", "incumbent"],
             *["--every", _duration(upload_interval, "upload_interval")],
             *(["--elastic"] if self._ELASTIC else []),
         ]
@@ -248,7 +261,8 @@ class GoodputMonitor:
         timeout = self._final_flush_timeout_seconds
         if skip:
             timeout = _PROCESS_TERMINATION_TIMEOUT_SECONDS
-        uploader.stop(_FOR_EVER if timeout is None else float(timeout), not skip)
+        seconds = _FOR_EVER if timeout is None else min(float(timeout), _FOR_EVER)
+        uploader.stop(seconds, not skip)
 
     def __del__(self) -> None:
         # The interpreter may be half gone.
@@ -267,8 +281,11 @@ _FOR_EVER = 86_400.0
 
 
 def _duration(seconds: Any, name: str) -> str:
-    value = float(seconds)
-    if not value > 0:
+    try:
+        value = float(seconds)
+    except (TypeError, ValueError, OverflowError):
+        value = 0.0
+    if not 0 < value < 1e9:
         logger.warning("%s is %r; once a second is used", name, seconds)
         value = 1.0
     return f"{max(10, round(value * 1000))}ms"
@@ -280,9 +297,14 @@ def _left_out(what: str) -> list[str]:
 
 
 def _join(directory: str, name: str) -> str:
-    return directory.rstrip("/") + "/" + name if "://" in directory else os.path.join(
-        os.path.abspath(directory), name
-    )
+    if "://" in directory:
+        bucket = directory.partition("://")[2].strip("/")
+        # Without a bucket it is nothing, and the monitor says so.
+        return directory.rstrip("/") + "/" + name if bucket else directory
+    try:
+        return os.path.join(os.path.abspath(directory), name)
+    except OSError:  # the working directory is gone
+        return os.path.join(directory, name)
 
 
 def _cloud_words(options: GCPOptions) -> str:
