@@ -320,7 +320,7 @@ assert not companion.running
 def test_a_run_that_does_not_exist(tmp_path: Path) -> None:
     place = Place(tmp_path, None)
     monitor = subprocess.Popen(
-        [place.env["HEADWAY_PROGRAM"], "monitor", "nobody", "--every", "50ms", "--tensorboard", "tb"],
+        [place.env["HEADWAY_PROGRAM"], "monitor", "nobody", "--every", "1s", "--tensorboard", "tb"],
         env=place.env, cwd=tmp_path, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     time.sleep(0.5)
