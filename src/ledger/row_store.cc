@@ -325,7 +325,7 @@ Sums RowStore::Before(std::int64_t net) const {
 }
 
 void RowStore::Visit(std::int64_t from, std::int64_t to,
-                     const std::function<bool(const Row&)>& visit) const {
+                     const std::function<bool(std::uint64_t, const Row&)>& visit) const {
   if (groups_.empty()) return;
   auto [g, b] = FindBlock(from);
   // Rows of no length at `from` may end the block before.
@@ -346,7 +346,7 @@ void RowStore::Visit(std::int64_t from, std::int64_t to,
         decoder.Next(&row);
         if (row.begin >= to) return;
         if (decoder.at <= from && row.begin < from) continue;
-        if (!visit(row)) return;
+        if (!visit((g * kGroupBlocks + b) * kBlockRows + i, row)) return;
       }
     }
   }

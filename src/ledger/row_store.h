@@ -34,10 +34,10 @@ class RowStore {
   /// Sums of the rows' parts before the instant `net`.
   Sums Before(std::int64_t net) const;
 
-  /// Calls `visit(row)` for rows that overlap [from, to) or begin in it, in order, until it
-  /// returns false.
+  /// Calls `visit(ordinal, row)` for rows that overlap [from, to) or begin in it, in order, until
+  /// it returns false.
   void Visit(std::int64_t from, std::int64_t to,
-             const std::function<bool(const Row&)>& visit) const;
+             const std::function<bool(std::uint64_t, const Row&)>& visit) const;
 
   /// Calls `visit(row)` for the last rows, the newest first, until it returns false.
   void VisitBackward(const std::function<bool(const Row&)>& visit) const;

@@ -103,7 +103,7 @@ class RowStoreTest : public testing::Test {
     ASSERT_EQ(store_.size(), kept_.size());
     EXPECT_EQ(store_.end(), end_);
     std::size_t at = 0;
-    store_.Visit(begin_, end_ + 1, [&](const Row& row) {
+    store_.Visit(begin_, end_ + 1, [&](std::uint64_t, const Row& row) {
       ExpectSameRow(row, kept_[at++].View());
       return true;
     });
@@ -186,7 +186,7 @@ TEST(EmptyRowStoreTest, HasNothing) {
   EXPECT_EQ(store.size(), 0U);
   EXPECT_EQ(store.Before(0).steps, 0);
   EXPECT_EQ(store.LastIndex(0, 9), std::nullopt);
-  store.Visit(-1, 1, [](const Row&) {
+  store.Visit(-1, 1, [](std::uint64_t, const Row&) {
     ADD_FAILURE();
     return true;
   });

@@ -286,24 +286,26 @@ std::optional<std::int64_t> AttemptView::FindCompletionOf(std::int64_t index) co
 
 void AttemptView::Visit(std::int64_t from, std::int64_t to,
                         const std::function<void(const Row&, bool wasted)>& visit) const {
+  // A step of no length at the attempt's own end is in it, too.
+  const bool whole = to >= end_ && end_ == std::max(closed_.end_net, begin_);
   from = std::max(from, begin_);
   to = std::min(to, end_);
-  if (from >= to) return;
-  // The net stretches that are lost, in order.
-  std::vector<std::pair<std::int64_t, std::int64_t>> lost;
+  if (from > to || (from == to && !(whole && from == begin_))) return;
+  if (whole) ++to;
+  std::vector<Range> lost;  // in order
   for (std::size_t i = 0; i < segments(); ++i) {
     const Range range = WastedRows(i);
-    if (range.first < range.last) lost.emplace_back(BeginOf(range.first), BeginOf(range.last));
+    if (range.first < range.last) lost.push_back(range);
   }
   if (in_flight_lost_) {
+    // A first step that never completed takes what came before it along.
     const bool only = state().steps_started == 1;
-    lost.emplace_back(only ? begin_ : closed_.tail.back().row.begin, closed_.end_net);
+    lost.push_back({only ? 0 : rows() - 1, rows()});
   }
   std::size_t next = 0;
-  auto tell = [&](const Row& row) {
-    while (next < lost.size() && lost[next].second <= row.begin) ++next;
-    const bool wasted = next < lost.size() && row.begin >= lost[next].first;
-    visit(row, wasted);
+  auto tell = [&](std::uint64_t ordinal, const Row& row) {
+    while (next < lost.size() && lost[next].last <= ordinal) ++next;
+    visit(row, next < lost.size() && ordinal >= lost[next].first);
   };
   if (lead_begin_ > begin_ && from < lead_begin_) {
     const Slice before{
@@ -314,15 +316,15 @@ void AttemptView::Visit(std::int64_t from, std::int64_t to,
     row.slices = {&before, 1};
     visit(row, false);
   }
-  attempt_->rows().Visit(from, to, [&](const Row& row) {
-    tell(row);
+  attempt_->rows().Visit(from, to, [&](std::uint64_t ordinal, const Row& row) {
+    tell(ordinal, row);
     return true;
   });
   for (std::size_t i = 0; i < closed_.tail.size(); ++i) {
     const Row row = TailRow(i);
     if (row.begin >= to) break;
     if (row.end() <= from && row.begin < from) continue;
-    tell(row);
+    tell(attempt_->rows().size() + i, row);
   }
 }
 

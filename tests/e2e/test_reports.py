@@ -86,6 +86,47 @@ def reimported(headway: Headway, run: str, tmp_path: Path) -> tuple[Any, Any]:
     return headway.json("goodput", run), headway.json("goodput", run, *there)
 
 
+def lines(*events: tuple[float, str, dict[str, Any]]) -> str:
+    return "".join(json.dumps({"ts": ts, "type": kind, **more}) + "\n" for ts, kind, more in events)
+
+
+def test_steps_of_no_length_are_listed(headway: Headway, tmp_path: Path) -> None:
+    def starts(*steps: tuple[float, int]) -> list[tuple[float, str, dict[str, Any]]]:
+        return [(ts, "step_start", {"step": step}) for ts, step in steps]
+
+    path = tmp_path / "e.jsonl"
+    # The last sign of life is often a step's own start: what came next tells that it completed.
+    path.write_text(
+        lines(
+            (0, "job_start", {}),
+            *starts((10, 0), (20, 1), (30, 2), (40, 3)),
+            (100, "job_start", {}),
+            *starts((110, 4), (120, 5)),
+            (130, "job_end", {}),
+        )
+    )
+    headway("import", path, "--run", "resumed")
+    steps = headway.json("steps", "resumed")
+    assert [step["step"] for step in steps] == [0, 1, 2, 3, 4, 5]
+    assert all(step["retained"] for step in steps)
+    assert headway.json("goodput", "resumed")["steps"]["count"] == 6
+    # Or nothing came next: it is lost, and the one before it, that began at once, is not.
+    for end in (20, 40):
+        path.write_text(
+            lines(
+                (0, "job_start", {}),
+                *starts((10, 0), (20, 1), (20, 2)),
+                (end, "exit", {"status": 2}),
+            )
+        )
+        headway("import", path, "--run", f"ended{end}")
+        steps = headway.json("steps", f"ended{end}")
+        told = [(step["step"], step["complete"], step["retained"]) for step in steps]
+        assert told == [(0, True, True), (1, True, True), (2, False, False)]
+        assert [s["step"] for s in headway.json("steps", f"ended{end}", "--lost")] == [2]
+        assert headway.json("goodput", f"ended{end}")["steps"]["count"] == 2
+
+
 def test_a_supervised_run_with_two_clean_ends_stays_one(headway: Headway, tmp_path: Path) -> None:
     script = """
 import headway, os, sys
