@@ -50,9 +50,10 @@ def find_program() -> str:
     )
 
 
-def _scripts(name: str, *scheme: str) -> str:
+def _scripts(name: str, scheme: str | None = None) -> str:
     try:
-        return os.path.join(sysconfig.get_path("scripts", *scheme), name)
+        folder = sysconfig.get_path("scripts", scheme) if scheme else sysconfig.get_path("scripts")
+        return os.path.join(folder, name)
     except Exception:  # it reads files, and is left half made where that fails
         return ""
 

@@ -427,7 +427,9 @@ def _watch_worker() -> None:
 
 def _at_worker_exit() -> None:
     status = _status_of_worker()
-    for run in list(_open_runs.values()) if status is not None else ():
+    if status is None:
+        return
+    for run in list(_open_runs.values()):
         run._finish(status)
 
 

@@ -35,11 +35,11 @@ TEST(BesideTest, HasOnlyWhatItIsGiven) {
   std::array<int, 2> left_open;  // and inherited by whoever is started carelessly
   ASSERT_EQ(::pipe(left_open.data()), 0);
   auto beside = Shell(
-      "exec >&3; ls /proc/$$/fd | tr '\\n' ' '; readlink /proc/$$/fd/0; env | grep -v PWD | sort; "
+      "exec >&3; ls /proc/$$/fd; readlink /proc/$$/fd/0; env | grep -v PWD | sort; "
       "grep -E '^Sig(Blk|Ign)' /proc/$$/status | grep -o '.......$'");
   ASSERT_TRUE(beside.ok()) << beside.status().ToString();
   EXPECT_EQ(Read(beside->control),
-            "0 1 2 3 /dev/null\nA=b c\nPATH=/usr/bin:/bin\n"
+            "0\n1\n2\n3\n/dev/null\nA=b c\nPATH=/usr/bin:/bin\n"
             "0000000\n0000000\n");  // signals above 28: libc's own are among them
   ::close(left_open[0]);
   ::close(left_open[1]);

@@ -317,7 +317,9 @@ class SeveralWriters(unittest.TestCase):
 
     def test_late_records_of_other_ranks_are_ignored_silently(self) -> None:
         script = [(0, "job_start"), *steps((0, 0), (10, 1)), (20, "job_end")]
-        script += [(21, "heartbeat", {"rank": 1}), (22, "heartbeat"), (23, "heartbeat")]
+        script += [(21, "heartbeat", {"rank": 1}), (22, "heartbeat")]  # so is a sign of life
+        self.assertNotIn("after_end", notes(self.report(script)))
+        script += [(23, "checkpoint_saved", {"step": 1}), (24, "step_end", {"step": 1})]
         self.assertEqual(notes(self.report(script))["after_end"], 2)
 
     def test_statistics_are_of_all_complete_steps(self) -> None:
