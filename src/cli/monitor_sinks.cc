@@ -73,10 +73,11 @@ SinkResult OnNetwork(const Open& open) {
 // Several monitors of one run may send to the same place side by side; what one has left behind is
 // for the next to send. So each takes the first outbox that nobody has.
 template <typename Open>
-auto WithOutbox(const std::string& directory, const Open& open) {
+auto WithOutbox(const std::string& directory, NetworkSink* network, const Open& open) {
   constexpr int kMost = 64;
   for (int number = 0;; ++number) {
     auto sink = open(directory + "-" + std::to_string(number));
+    if (sink.ok()) (*sink)->outbox()->set_wait(network->wait());
     if (sink.ok() || sink.status().code() != Code::kFailedPrecondition || number == kMost) {
       return sink;
     }
@@ -153,11 +154,9 @@ SinkResult OpenOtlp(const SinkOptions& options) {
                   "--otlp env: OTEL_EXPORTER_OTLP_ENDPOINT is not set in the environment");
   }
   return OnNetwork([&](NetworkSink* network) {
-    return WithOutbox(Waiting(options, to.endpoint), [&](const std::string& directory) {
+    return WithOutbox(Waiting(options, to.endpoint), network, [&](const std::string& directory) {
       to.outbox_directory = directory;
-      auto sink = monitor::OtlpSink::Open(to, network->http(), TheClock());
-      if (sink.ok()) (*sink)->outbox()->set_wait(network->wait());
-      return sink;
+      return monitor::OtlpSink::Open(to, network->http(), TheClock());
     });
   });
 }
@@ -175,12 +174,11 @@ SinkResult OpenCloudMonitoring(const SinkOptions& options, MonoNs deadline) {
   const bool known = !to.project_id.empty() && !to.workload.location.empty();
   if (!known && options.cloud_if_there) return std::unique_ptr<Sink>();
   const std::string name = "cloud-monitoring " + to.project_id;
-  auto sink = WithOutbox(Waiting(options, name), [&](const std::string& directory) {
+  auto sink = WithOutbox(Waiting(options, name), network.get(), [&](const std::string& directory) {
     to.outbox_directory = directory;
     return monitor::CloudMonitoringSink::Open(to, network->google(), TheClock());
   });
   HEADWAY_RETURN_IF_ERROR(sink.status());
-  (*sink)->outbox()->set_wait(network->wait());
   network->set(*std::move(sink));
   return std::unique_ptr<Sink>(std::move(network));
 }
@@ -194,12 +192,11 @@ SinkResult OpenCloudLogging(const SinkOptions& options, MonoNs deadline) {
   to.log.log_name = options.cloud_log;
   to.log.job_name = options.run;
   const std::string name = "cloud-logging " + to.log.project_id + " " + to.log.log_name;
-  auto sink = WithOutbox(Waiting(options, name), [&](const std::string& directory) {
+  auto sink = WithOutbox(Waiting(options, name), network.get(), [&](const std::string& directory) {
     to.outbox_directory = directory;
     return monitor::CloudLoggingSink::Open(to, network->google(), TheClock());
   });
   HEADWAY_RETURN_IF_ERROR(sink.status());
-  (*sink)->outbox()->set_wait(network->wait());
   network->set(*std::move(sink));
   return std::unique_ptr<Sink>(std::move(network));
 }

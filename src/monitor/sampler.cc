@@ -35,18 +35,23 @@ Sample Sampler::Take(WallNs at, WallNs now, const Wanted& wanted, Status* proble
   Account(query.as_of.value_or(std::numeric_limits<std::int64_t>::max()));
   const Report whole = follower_.ledger()->MakeReport(query);
   sample.step = whole.steps.max_productive_step.value_or(whole.steps.last_step.value_or(0));
-  ideal_step_s_ = accounting_.ideal_step_s;
-  if (!ideal_step_s_ && accounting_.exact && whole.steps.ideal_ns) {
-    ideal_step_s_ = static_cast<double>(*whole.steps.ideal_ns) / kNanosPerSecond;
-  } else if (!ideal_step_s_ && !accounting_.exact) {
-    ideal_step_s_ = compat::IdealStepTime(calculator_->StepSeconds());
-  }
+  if (wanted.whole || wanted.step_deviations) FindIdealStep(whole);
   Status ignored;
   if (wanted.whole) AddWhole(query, whole, &sample, problem == nullptr ? &ignored : problem);
   for (const std::int64_t seconds : wanted.windows) AddWindow(seconds, query, &sample);
   if (wanted.step_deviations) AddStepDeviations(&sample);
   sample.log = std::shared_ptr<const compat::EntryLog>(calculator_, calculator_->log());
   return sample;
+}
+
+void Sampler::FindIdealStep(const Report& whole) {
+  ideal_step_s_ = accounting_.ideal_step_s;
+  if (ideal_step_s_) return;
+  if (!accounting_.exact) {
+    ideal_step_s_ = compat::IdealStepTime(calculator_->StepSeconds());
+  } else if (whole.steps.ideal_ns) {
+    ideal_step_s_ = static_cast<double>(*whole.steps.ideal_ns) / kNanosPerSecond;
+  }
 }
 
 void Sampler::AddWhole(const ledger::Query& query, Report report, Sample* sample, Status* problem) {

@@ -47,6 +47,7 @@ class Sampler {
 
  private:
   void Account(std::int64_t until);
+  void FindIdealStep(const Report& whole);
   void AddWhole(const ledger::Query& query, Report report, Sample* sample, Status* problem);
   void AddWindow(std::int64_t seconds, const ledger::Query& query, Sample* sample);
   void AddStepDeviations(Sample* sample);

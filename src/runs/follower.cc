@@ -7,7 +7,6 @@
 
 #include "base/limits.h"
 #include "journal/reader.h"
-#include "runs/clocks.h"
 #include "runs/findings.h"
 #include "runs/merge.h"
 
@@ -52,7 +51,7 @@ Status Follower::Refresh() {
     problems_.push_back(std::move(status));
     return true;
   });
-  HEADWAY_RETURN_IF_ERROR(OpenNew(run_));
+  HEADWAY_RETURN_IF_ERROR(OpenNew(clocks));
   const Result<std::uint64_t> records =
       Merge(&sources_, std::exchange(fresh_bytes_, 0), &*ledger_, {});
   if (!records.ok()) {
@@ -64,9 +63,8 @@ Status Follower::Refresh() {
   return OkStatus();
 }
 
-Status Follower::OpenNew(const Run& run) {
-  const Clocks clocks(run);
-  for (const journal::JournalFile& file : run.journals) {
+Status Follower::OpenNew(const Clocks& clocks) {
+  for (const journal::JournalFile& file : run_.journals) {
     if (known_.contains(file.path)) continue;
     const WriterId writer = ledger_->AddWriter(journal::ToModelWriter(file.header));
     auto names = std::make_unique<NameTable>();
@@ -82,7 +80,7 @@ Status Follower::OpenNew(const Run& run) {
     std::error_code error;
     const std::uintmax_t size = std::filesystem::file_size(file.path, error);
     if (!error) fresh_bytes_ += size;
-    if (run.journals.size() > limits::kOpenJournals) reader->Release();
+    if (run_.journals.size() > limits::kOpenJournals) reader->Release();
     sources_.emplace_back(std::move(*reader), std::move(names), writer, ledger_->names());
   }
   return OkStatus();

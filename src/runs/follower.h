@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "ledger/ledger.h"
+#include "runs/clocks.h"
 #include "runs/read_ahead.h"
 #include "runs/runs.h"
 
@@ -42,7 +43,7 @@ class Follower {
   };
 
   void StartOver();
-  Status OpenNew(const Run& run);
+  Status OpenNew(const Clocks& clocks);
   void Settle();
 
   std::vector<std::string> dirs_;
