@@ -177,6 +177,18 @@ Result<std::size_t> ReadAt(int fd, void* data, std::size_t size, std::uint64_t o
   return done;
 }
 
+Status WriteAll(int fd, std::string_view data, std::string_view path) {
+  while (!data.empty()) {
+    const ssize_t wrote = ::write(fd, data.data(), data.size());
+    if (wrote < 0) {
+      if (errno == EINTR) continue;
+      return ErrnoStatus(errno, "write", path);
+    }
+    data.remove_prefix(static_cast<std::size_t>(wrote));
+  }
+  return OkStatus();
+}
+
 Status MakeDirectories(const std::string& path) {
   if (path.empty()) return {Code::kInvalidArgument, "cannot make a directory without a name"};
   for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {

@@ -63,6 +63,9 @@ Result<std::uint64_t> FileSize(int fd, std::string_view path);
 Result<std::size_t> ReadAt(int fd, void* data, std::size_t size, std::uint64_t offset,
                            std::string_view path);
 
+/// Writes all of `data` where the file stands, going on after short writes.
+Status WriteAll(int fd, std::string_view data, std::string_view path);
+
 /// Makes directory `path` and its parents (mode 0700). A directory that is there already is fine,
 /// also behind a symbolic link: the caller, not a stranger, chose this path.
 Status MakeDirectories(const std::string& path);

@@ -18,18 +18,6 @@ namespace {
 
 constexpr std::size_t kPartBytes = std::size_t{1} << 20;
 
-Status WriteAll(int fd, std::string_view data, const std::string& path) {
-  while (!data.empty()) {
-    const ssize_t wrote = ::write(fd, data.data(), data.size());
-    if (wrote < 0) {
-      if (errno == EINTR) continue;
-      return ErrnoStatus(errno, "write", path);
-    }
-    data.remove_prefix(static_cast<std::size_t>(wrote));
-  }
-  return OkStatus();
-}
-
 Result<journal::Header> HeaderOf(const std::string& data, const std::string& name) {
   return journal::DecodeHeader(reinterpret_cast<const std::byte*>(data.data()), data.size(), name);
 }

@@ -19,18 +19,6 @@ namespace {
 
 constexpr std::string_view kSuffix = ".prom";
 
-Status WriteAll(int fd, std::string_view data, const std::string& path) {
-  while (!data.empty()) {
-    const ssize_t wrote = ::write(fd, data.data(), data.size());
-    if (wrote < 0) {
-      if (errno == EINTR) continue;
-      return ErrnoStatus(errno, "write", path);
-    }
-    data.remove_prefix(static_cast<std::size_t>(wrote));
-  }
-  return OkStatus();
-}
-
 // Not synced to the disk: after a power loss the next sample brings the file back.
 Status Replace(int fd, std::string_view text, const std::string& temporary,
                const std::string& path) {

@@ -221,9 +221,7 @@ Status StateFile::Write(const State& state) {
   const std::string fresh = path_ + ".new";
   const UniqueFd file = OpenFile(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
   if (!file.ok()) return ErrnoStatus(errno, "write", fresh);
-  if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    return ErrnoStatus(errno, "write", fresh);
-  }
+  HEADWAY_RETURN_IF_ERROR(WriteAll(file.get(), text, fresh));
   if (::rename(fresh.c_str(), path_.c_str()) != 0) return ErrnoStatus(errno, "write", path_);
   return OkStatus();
 }
