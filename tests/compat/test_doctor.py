@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -231,9 +232,10 @@ def test_a_monitor_that_was_killed(tmp_path: Path) -> None:
         companion._hear(0.05)
     checks = doctor("job", ok=True)
     assert any("nothing has been told yet" in check["message"] for check in checks)
+    ended = os.pidfd_open(companion.pid)
     os.kill(companion.pid, signal.SIGKILL)
-    while companion.running:
-        companion._hear(0.05)
+    assert select.select([ended], [], [], 30)[0]  # its last thread too
+    os.close(ended)
     found = only(doctor("job", ok=False), "metrics", "problem")
     assert "was killed" in found["message"] and str(companion.pid) in found["message"]
     _sinks.forget_journal("job")
