@@ -155,6 +155,12 @@ Result<UniqueFd> OpenForReading(const std::string& path) {
   return fd;
 }
 
+bool IsAt(int fd, const std::string& path) {
+  struct stat open, named;
+  return ::fstat(fd, &open) == 0 && ::stat(path.c_str(), &named) == 0 &&
+         open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+}
+
 Result<std::uint64_t> FileSize(int fd, std::string_view path) {
   struct stat info;
   if (::fstat(fd, &info) != 0) return ErrnoStatus(errno, "examine", path);

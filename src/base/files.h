@@ -59,6 +59,9 @@ Result<UniqueFd> OpenForReading(const std::string& path);
 /// Size of an open file in bytes.
 Result<std::uint64_t> FileSize(int fd, std::string_view path);
 
+/// Whether `path` still names the open file `fd`: nobody has removed, renamed or replaced it.
+bool IsAt(int fd, const std::string& path);
+
 /// Reads up to `size` bytes at `offset`, going on after short reads; fewer only at the file's end.
 Result<std::size_t> ReadAt(int fd, void* data, std::size_t size, std::uint64_t offset,
                            std::string_view path);

@@ -22,6 +22,7 @@ namespace {
 constexpr std::string_view kMagic = "headway-outbox-1 ";
 constexpr std::size_t kHeaderBytes = kMagic.size() + 9;  // eight digits of CRC-32C, end of line
 constexpr std::string_view kSuffix = ".body";
+constexpr std::string_view kLockFile = "lock";
 
 std::string HeaderOf(std::string_view body) {
   std::array<char, 10> crc{};
@@ -59,22 +60,37 @@ Outbox::Outbox(std::string directory, const Clock* clock, const OutboxLimits& li
       pause_(clock),
       wait_(&Wait) {}
 
-Result<Outbox> Outbox::Open(const std::string& directory, const Clock* clock,
-                            const OutboxLimits& limits) {
+Result<UniqueFd> Outbox::Lock(const std::string& directory) {
   if (const std::size_t slash = directory.rfind('/'); slash != std::string::npos && slash > 0) {
     HEADWAY_RETURN_IF_ERROR(MakeDirectories(directory.substr(0, slash)));
   }
   HEADWAY_RETURN_IF_ERROR(MakePrivateDirectory(directory));
-  const std::string path = JoinPath(directory, "lock");
+  const std::string path = JoinPath(directory, kLockFile);
   UniqueFd lock = OpenFile(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
   if (!lock.ok()) return ErrnoStatus(errno, "open", path);
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     return Status(Code::kFailedPrecondition, "another process sends what is in " + directory +
                                                  "; end it, or give this one another directory");
   }
-  Outbox outbox(directory, clock, limits, std::move(lock));
+  return lock;
+}
+
+Result<Outbox> Outbox::Open(const std::string& directory, const Clock* clock,
+                            const OutboxLimits& limits) {
+  Result<UniqueFd> lock = Lock(directory);
+  HEADWAY_RETURN_IF_ERROR(lock.status());
+  Outbox outbox(directory, clock, limits, *std::move(lock));
   HEADWAY_RETURN_IF_ERROR(outbox.Scan());
   return outbox;
+}
+
+// Without the file that it has locked another process could take the directory, too.
+Status Outbox::LockAgainIfRemoved() {
+  if (IsAt(lock_.get(), JoinPath(directory_, kLockFile))) return OkStatus();
+  Result<UniqueFd> lock = Lock(directory_);
+  HEADWAY_RETURN_IF_ERROR(lock.status());
+  lock_ = *std::move(lock);
+  return OkStatus();
 }
 
 Status Outbox::Scan() {
@@ -139,6 +155,7 @@ Status Outbox::Add(std::string_view body) {
     return {Code::kResourceExhausted,
             "a request of " + std::to_string(body.size()) + " bytes has no room in " + directory_};
   }
+  HEADWAY_RETURN_IF_ERROR(LockAgainIfRemoved());
   MakeRoom(bytes);
   const File file{next_number_, clock_->Wall(), bytes, false};
   HEADWAY_RETURN_IF_ERROR(Write(file, body));

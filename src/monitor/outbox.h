@@ -61,8 +61,11 @@ class Outbox {
   static Result<Outbox> Open(const std::string& directory, const Clock* clock,
                              const OutboxLimits& limits = {});
 
-  /// Keeps `body` behind all others. ResourceExhausted: it alone is larger than the outbox, or the
-  /// disk is full. A body that was kept survives the end of the process, not a power loss.
+  /// Keeps `body` behind all others, in a directory that is made again if someone has removed it;
+  /// what waited in it counts as damaged. ResourceExhausted: it alone is larger than the outbox, or
+  /// the disk is full. A body that was kept survives the end of the process, not a power loss.
+  /// FailedPrecondition: the directory was removed, and another process has the one that took its
+  /// place.
   Status Add(std::string_view body);
 
   /// Gives each body to `send`, the oldest first, until there is none, one has to wait, or
@@ -93,6 +96,8 @@ class Outbox {
 
   Outbox(std::string directory, const Clock* clock, const OutboxLimits& limits, UniqueFd lock);
 
+  static Result<UniqueFd> Lock(const std::string& directory);
+  Status LockAgainIfRemoved();
   Status Scan();
   std::string PathOf(const File& file) const;
   void DropFront();

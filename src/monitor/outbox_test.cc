@@ -221,5 +221,23 @@ TEST_F(OutboxTest, DirectoriesOfOthersAreNotUsed) {
   EXPECT_EQ(Outbox::Open(folder + "/open", &clock).status().code(), Code::kPermissionDenied);
 }
 
+TEST_F(OutboxTest, ADirectoryThatIsRemovedIsMadeAgain) {
+  Outbox outbox = Open();
+  EXPECT_TRUE(outbox.Add("gone").ok());
+  std::filesystem::remove_all(folder + "/new");
+  EXPECT_TRUE(outbox.Add("kept").ok());
+  // It is still one process at a time.
+  EXPECT_EQ(Outbox::Open(folder + "/new/box", &clock).status().code(), Code::kFailedPrecondition);
+  const Status status = Deliver(&outbox);
+  EXPECT_NE(status.message().find(folder + "/new/box"), std::string::npos);  // what is gone is told
+  EXPECT_EQ(sent, std::vector<std::string>{"kept"});
+  EXPECT_EQ(outbox.losses().damaged, 1U);
+  EXPECT_EQ(outbox.size(), 0U);
+
+  std::filesystem::remove_all(folder + "/new");
+  const Outbox taken = Open();
+  EXPECT_EQ(outbox.Add("x").code(), Code::kFailedPrecondition);
+}
+
 }  // namespace
 }  // namespace headway::monitor

@@ -118,5 +118,18 @@ TEST_F(PrometheusFileSinkTest, AFileThatCantBeReplacedIsToldAndNothingIsLeft) {
   EXPECT_EQ(std::distance(begin(files), end(files)), 1);
 }
 
+TEST_F(PrometheusFileSinkTest, ADirectoryThatIsRemovedIsToldUntilItIsBack) {
+  std::filesystem::create_directory(Path("textfile"));
+  auto sink = PrometheusFileSink::Open(Path("textfile/r.prom"));
+  ASSERT_TRUE(sink.ok());
+  std::filesystem::remove(Path("textfile"));
+  const Status status = sink->Put(SampleOf(0.25));
+  EXPECT_EQ(status.code(), Code::kNotFound);
+  EXPECT_NE(status.message().find(Path("textfile")), std::string::npos);
+  std::filesystem::create_directory(Path("textfile"));
+  ASSERT_TRUE(sink->Put(SampleOf(0.5)).ok());
+  EXPECT_NE(Read(Path("textfile/r.prom")).find("headway_goodput_ratio"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace headway::monitor

@@ -217,6 +217,13 @@ Status StateFile::Begin(const State& state) {
 Status StateFile::Write(const State& state) {
   if (directory_.empty()) return OkStatus();
   if (path_.empty()) HEADWAY_RETURN_IF_ERROR(Begin(state));
+  Status status = WriteOnce(state);
+  if (status.code() != Code::kNotFound) return status;
+  HEADWAY_RETURN_IF_ERROR(Begin(state));
+  return WriteOnce(state);
+}
+
+Status StateFile::WriteOnce(const State& state) const {
   const std::string text = ToJson(state);
   const std::string fresh = path_ + ".new";
   const UniqueFd file = OpenFile(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);

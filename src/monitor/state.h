@@ -55,9 +55,11 @@ class StateFile {
   /// `directory`: empty: nothing is written.
   explicit StateFile(std::string directory) : directory_(std::move(directory)) {}
 
+  /// Makes the directory again where someone has removed it.
   Status Write(const State& state);
 
  private:
+  Status WriteOnce(const State& state) const;
   Status Begin(const State& state);
 
   std::string directory_;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "base/files.h"
@@ -111,6 +112,21 @@ TEST(State, OnDiskIsTheNewestFirstAndKnowsWhoLives) {
   EXPECT_EQ(found[3].liveness, Liveness::kAlive);
   ASSERT_EQ(problems.size(), 1U);
   EXPECT_NE(problems[0].message().find("20990101T000000Z-1.json: "), std::string::npos);
+}
+
+TEST(State, ADirectoryThatIsRemovedIsMadeAgain) {
+  const journal::ScratchDir dir;
+  const std::string directory = StateDirectory(dir.path(), "p", "r");
+  StateFile file(directory);
+  State state = Example();
+  ASSERT_TRUE(file.Write(state).ok());
+  std::filesystem::remove_all(dir.path() + "/monitors");
+  state.samples = 4;
+  ASSERT_TRUE(file.Write(state).ok());
+  std::vector<Status> problems;
+  const std::vector<FoundState> found = ReadStates(directory, &problems);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].state.samples, 4);
 }
 
 }  // namespace

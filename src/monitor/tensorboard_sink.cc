@@ -7,6 +7,7 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
+#include <string_view>
 
 #include "formats/metrics/metrics.h"
 #include "formats/tensorboard/writer.h"
@@ -17,6 +18,7 @@ namespace headway::monitor {
 namespace {
 
 constexpr std::size_t kMostPending = std::size_t{4} << 20;
+constexpr std::size_t kCopied = std::size_t{1} << 16;  // at a time
 
 std::string Lower(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -42,26 +44,63 @@ Status TensorBoardSink::Put(const Sample& sample) {
     return {Code::kResourceExhausted,
             path_ + " can't be written; the samples since are left out of it"};
   }
-  if (!file_.ok()) HEADWAY_RETURN_IF_ERROR(Open(sample));
+  if (!file_.ok()) {
+    HEADWAY_RETURN_IF_ERROR(Open(sample.time_ns));
+  } else if (!IsAt(file_.get(), path_)) {
+    HEADWAY_RETURN_IF_ERROR(Restore());
+  }
   return Write();
 }
 
-Status TensorBoardSink::Open(const Sample& sample) {
+Result<UniqueFd> TensorBoardSink::Create(std::int64_t time_ns) {
   HEADWAY_RETURN_IF_ERROR(MakeDirectories(options_.directory));
   const std::string host = MakePathComponent(journal::ReadProcessFacts().host);
-  const std::string stem = "events.out.tfevents." +
-                           std::to_string(sample.time_ns / kNanosPerSecond) + "." + host + "." +
-                           std::to_string(::getpid()) + ".";
+  const std::string stem = "events.out.tfevents." + std::to_string(time_ns / kNanosPerSecond) +
+                           "." + host + "." + std::to_string(::getpid()) + ".";
+  UniqueFd file;
   for (int number = 0; number < 1000; ++number) {
     path_ = JoinPath(options_.directory, stem + std::to_string(number));
     // Others look at it: who may is for the directory to say.
-    file_ = OpenFile(path_, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
-    if (file_.ok() || errno != EEXIST) break;
+    file = OpenFile(path_, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0644);
+    if (file.ok() || errno != EEXIST) break;
   }
-  if (!file_.ok()) return ErrnoStatus(errno, "create", path_);
+  if (!file.ok()) return ErrnoStatus(errno, "create", path_);
+  return file;
+}
+
+Status TensorBoardSink::Open(std::int64_t time_ns) {
+  Result<UniqueFd> file = Create(time_ns);
+  HEADWAY_RETURN_IF_ERROR(file.status());
+  file_ = *std::move(file);
+  began_ns_ = time_ns;
   std::string version;
-  tensorboard::AppendVersion(sample.time_ns, &version);
+  tensorboard::AppendVersion(time_ns, &version);
   pending_.insert(0, version);
+  return OkStatus();
+}
+
+// What was removed can still be read: it is open.
+Status TensorBoardSink::Restore() {
+  Result<UniqueFd> file = Create(began_ns_);
+  HEADWAY_RETURN_IF_ERROR(file.status());
+  std::string part(kCopied, '\0');
+  for (std::uint64_t at = 0; at < size_;) {
+    const std::size_t most = std::min<std::uint64_t>(part.size(), size_ - at);
+    const Result<std::size_t> got = ReadAt(file_.get(), part.data(), most, at, path_);
+    if (!got.ok() || *got == 0) {
+      ::unlink(path_.c_str());
+      file_.Reset();  // the next sample begins anew
+      size_ = 0;
+      return {Code::kDataLoss, path_ + " was removed, and what was in it can't be read any more"};
+    }
+    Status status = WriteAll(file->get(), std::string_view(part).substr(0, *got), path_);
+    if (!status.ok()) {
+      ::unlink(path_.c_str());  // the next sample tries again
+      return status;
+    }
+    at += *got;
+  }
+  file_ = *std::move(file);
   return OkStatus();
 }
 

@@ -10,7 +10,8 @@
 namespace headway::monitor {
 
 /// Samples as an event file of TensorBoard's in a directory of this machine. The file appears with
-/// the first sample; a sample is in it whole or not at all.
+/// the first sample; a sample is in it whole or not at all. Where someone removes the file, or its
+/// directory, the next sample brings it back with all that was in it.
 class TensorBoardSink final : public Sink {
  public:
   struct Options {
@@ -32,7 +33,9 @@ class TensorBoardSink final : public Sink {
   const std::string& path() const { return path_; }
 
  private:
-  Status Open(const Sample& sample);
+  Status Open(std::int64_t time_ns);
+  Result<UniqueFd> Create(std::int64_t time_ns);
+  Status Restore();
   Status Write();
   void AppendIncumbent(const Sample& sample);
   void AppendExact(const Sample& sample);
@@ -41,6 +44,7 @@ class TensorBoardSink final : public Sink {
 
   Options options_;
   std::string path_;
+  std::int64_t began_ns_ = 0;  // time of the first sample
   UniqueFd file_;
   std::uint64_t size_ = 0;       // of what is whole
   std::string pending_;          // that could not be written yet

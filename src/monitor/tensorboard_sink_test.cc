@@ -4,6 +4,8 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,6 +84,40 @@ TEST(TensorBoardSinkTest, ASampleThatFindsNoRoomIsWrittenOnceThereIs) {
   EXPECT_EQ(Read(sink.path()),
             (std::vector<std::string>{"goodput/goodput@1=10", "goodput/goodput@2=20",
                                       "goodput/goodput@3=30"}));
+}
+
+TEST(TensorBoardSinkTest, ADirectoryThatIsRemovedComesBackWithAllThatWasInIt) {
+  const journal::ScratchDir dir;
+  TensorBoardSink::Options options = Options(dir.path() + "/tb/goodput");
+  options.badput = false;
+  TensorBoardSink sink(options);
+  std::vector<std::string> expected;
+  for (int step = 1; step <= 2000; ++step) {  // more than is copied at a time
+    ASSERT_TRUE(sink.Put(MakeSample(step, 10)).ok());
+    expected.push_back("goodput/goodput@" + std::to_string(step) + "=10");
+  }
+  std::filesystem::remove_all(dir.path() + "/tb");
+  ASSERT_TRUE(sink.Put(MakeSample(2001, 20)).ok());
+  expected.emplace_back("goodput/goodput@2001=20");
+  EXPECT_EQ(Read(sink.path()), expected);
+
+  // Moved out of the way: the old file has what it had.
+  const std::string moved = dir.path() + "/moved";
+  std::filesystem::rename(sink.path(), moved);
+  ASSERT_TRUE(sink.Put(MakeSample(2002, 30)).ok());
+  EXPECT_EQ(Read(moved), expected);
+  expected.emplace_back("goodput/goodput@2002=30");
+  EXPECT_EQ(Read(sink.path()), expected);
+
+  // Where it can't come back that is said, and nothing is lost.
+  std::filesystem::remove_all(dir.path() + "/tb");
+  std::ofstream(dir.path() + "/tb") << "a file";
+  EXPECT_FALSE(sink.Put(MakeSample(2003, 40)).ok());
+  std::filesystem::remove(dir.path() + "/tb");
+  ASSERT_TRUE(sink.Put(MakeSample(2004, 50)).ok());
+  expected.emplace_back("goodput/goodput@2003=40");
+  expected.emplace_back("goodput/goodput@2004=50");
+  EXPECT_EQ(Read(sink.path()), expected);
 }
 
 }  // namespace
