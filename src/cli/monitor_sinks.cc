@@ -24,6 +24,7 @@
 namespace headway::cli {
 namespace {
 
+using monitor::DestinationKind;
 using monitor::Sink;
 using SinkResult = Result<std::unique_ptr<Sink>>;
 
@@ -45,6 +46,8 @@ class NetworkSink final : public Sink {
   void set(std::unique_ptr<Sink> sink) { sink_ = std::move(sink); }
 
   std::string Destination() const override { return sink_->Destination(); }
+  DestinationKind Kind() const override { return sink_->Kind(); }
+  std::int64_t RejectedPoints() const override { return sink_->RejectedPoints(); }
   Status Put(const monitor::Sample& sample) override { return sink_->Put(sample); }
   Status Deliver(MonoNs deadline) override { return sink_->Deliver(deadline); }
   void Hurry() override { interruption_.Set(); }
@@ -201,10 +204,10 @@ SinkResult OpenCloudLogging(const SinkOptions& options, MonoNs deadline) {
   return std::unique_ptr<Sink>(std::move(network));
 }
 
-SinkResult Defer(std::string destination, const SinkOptions& options,
+SinkResult Defer(std::string destination, DestinationKind kind, const SinkOptions& options,
                  SinkResult (*open)(const SinkOptions&, MonoNs)) {
   return std::unique_ptr<Sink>(std::make_unique<monitor::DeferredSink>(
-      std::move(destination),
+      std::move(destination), kind,
       [options, open](MonoNs deadline) { return open(options, deadline); }));
 }
 
@@ -258,10 +261,12 @@ Result<std::vector<std::unique_ptr<Sink>>> OpenSinks(const SinkOptions& options)
   }
   if (!options.otlp.empty()) HEADWAY_RETURN_IF_ERROR(add(OpenOtlp(options)));
   if (options.cloud_monitoring) {
-    HEADWAY_RETURN_IF_ERROR(add(Defer("Google Cloud Monitoring", options, OpenCloudMonitoring)));
+    HEADWAY_RETURN_IF_ERROR(add(Defer("Google Cloud Monitoring", DestinationKind::kCloudMonitoring,
+                                      options, OpenCloudMonitoring)));
   }
   if (!options.cloud_log.empty()) {
-    HEADWAY_RETURN_IF_ERROR(add(Defer("Google Cloud Logging", options, OpenCloudLogging)));
+    HEADWAY_RETURN_IF_ERROR(add(
+        Defer("Google Cloud Logging", DestinationKind::kCloudLogging, options, OpenCloudLogging)));
   }
   if (sinks.empty()) {
     return Status(Code::kInvalidArgument,

@@ -31,6 +31,7 @@ class CloudLoggingSink final : public Sink {
                                                         net::GoogleAuth* auth, const Clock* clock);
 
   std::string Destination() const override;
+  DestinationKind Kind() const override { return DestinationKind::kCloudLogging; }
   Status Put(const Sample& sample) override;
 
   /// Takes entries of `log` that it has not taken yet, as many as half of the outbox has room for;

@@ -39,6 +39,7 @@ class CloudMonitoringSink final : public Sink {
                                                            const Clock* clock);
 
   std::string Destination() const override;
+  DestinationKind Kind() const override { return DestinationKind::kCloudMonitoring; }
   Status Put(const Sample& sample) override;
   /// Errors: why something waits (Unavailable, Unauthenticated, PermissionDenied for a 401), or was
   /// refused for good, which doesn't keep later ones from being sent.

@@ -23,6 +23,7 @@ Status Try(const Work& work) {
 Courier::Courier(std::unique_ptr<Sink> sink, std::int64_t patience_ns)
     : sink_(std::move(sink)), patience_ns_(patience_ns) {
   state_.destination = sink_->Destination();
+  state_.kind = sink_->Kind();
   thread_ = std::thread([this] { Work(); });
 }
 
@@ -90,8 +91,10 @@ void Courier::Work() {
     owing = !sent.ok();
     if (!sent.ok()) status = std::move(sent);
     std::string destination = sink_->Destination();
+    const std::int64_t rejected_points = sink_->RejectedPoints();
     lock.lock();
     state_.destination = std::move(destination);
+    state_.rejected_points = rejected_points;
     // That nothing is left to send is no news of a destination that has refused something.
     const bool news =
         !samples.empty() || failure_ == Code::kUnavailable || failure_ == Code::kUnauthenticated;

@@ -17,13 +17,15 @@ namespace headway::monitor {
 /// How a destination does.
 struct DestinationState {
   std::string destination;
-  std::int64_t samples = 0;         ///< handed to it
-  std::int64_t missed = 0;          ///< that it had no time for
-  std::optional<WallNs> delivered;  ///< when nothing was left to send for the last time
-  std::string error;                ///< of the last try; empty: it went well
-  Code code = Code::kOk;            ///< that error's
-  std::optional<WallNs> failed;     ///< when that error first came in a row of failures
-  std::int64_t failures = 0;        ///< in a row
+  DestinationKind kind = DestinationKind::kUnknown;
+  std::int64_t samples = 0;          ///< handed to it
+  std::int64_t missed = 0;           ///< that it had no time for
+  std::int64_t rejected_points = 0;  ///< data points that it will never take; it took the others
+  std::optional<WallNs> delivered;   ///< when nothing was left to send for the last time
+  std::string error;                 ///< of the last try; empty: it went well
+  Code code = Code::kOk;             ///< that error's
+  std::optional<WallNs> failed;      ///< when that error first came in a row of failures
+  std::int64_t failures = 0;         ///< in a row
 };
 
 /// Courier: a sink with a thread of its own, so that none waits for another.

@@ -27,6 +27,7 @@ class ScriptedSink final : public Sink {
  public:
   explicit ScriptedSink(Script* script) : script_(script) {}
   std::string Destination() const override { return "a test"; }
+  DestinationKind Kind() const override { return DestinationKind::kFile; }
   Status Put(const Sample&) override {
     ++script_->puts;
     if (script_->throws) throw std::runtime_error("thrown");

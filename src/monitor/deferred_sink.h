@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "monitor/sink.h"
@@ -17,12 +18,19 @@ class DeferredSink final : public Sink {
   /// What opening came to: a sink; or none, for there is nowhere to send anything.
   using Open = std::function<Result<std::unique_ptr<Sink>>(MonoNs deadline)>;
 
-  DeferredSink(std::string destination, Open open)
-      : destination_(std::move(destination)), open_(std::move(open)) {}
+  /// What its destination ends in once opening has come to none.
+  static constexpr std::string_view kOff = ": off, for nothing says where to";
+
+  DeferredSink(std::string destination, DestinationKind kind, Open open)
+      : destination_(std::move(destination)), kind_(kind), open_(std::move(open)) {}
 
   std::string Destination() const override {
     if (sink_ != nullptr) return sink_->Destination();
-    return off_ ? destination_ + ": off, for nothing says where to" : destination_;
+    return off_ ? destination_ + std::string(kOff) : destination_;
+  }
+  DestinationKind Kind() const override { return kind_; }
+  std::int64_t RejectedPoints() const override {
+    return sink_ == nullptr ? 0 : sink_->RejectedPoints();
   }
 
   Status Put(const Sample& sample) override {
@@ -49,12 +57,15 @@ class DeferredSink final : public Sink {
       }
       off_ = sink_ == nullptr;
       if (off_) return OkStatus();
-      if (waiting_ != nullptr) HEADWAY_RETURN_IF_ERROR(sink_->Put(*std::exchange(waiting_, {})));
     }
-    return (sink_.get()->*send)(deadline);
+    Status put;
+    if (waiting_ != nullptr) put = sink_->Put(*std::exchange(waiting_, {}));
+    Status sent = (sink_.get()->*send)(deadline);
+    return sent.ok() ? put : sent;
   }
 
   const std::string destination_;
+  const DestinationKind kind_;
   const Open open_;
   std::mutex mutex_;  // of `sink_` against Hurry: it is set once
   std::unique_ptr<Sink> sink_;

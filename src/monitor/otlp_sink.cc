@@ -1,9 +1,11 @@
 #include "monitor/otlp_sink.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <span>
 #include <utility>
 
+#include "formats/otlp/answer.h"
 #include "formats/otlp/writer.h"
 #include "monitor/sample_metrics.h"
 #include "net/answer.h"
@@ -111,8 +113,8 @@ Delivery OtlpSink::Send(const OutboxBody& body, MonoNs deadline) {
   request.headers = options_.headers;
   // What waits may be of a monitor that wrote in the other encoding.
   const bool json = body.text.starts_with('{');
-  request.headers.emplace_back(
-      "Content-Type", std::string(json ? otlp::kJsonContentType : otlp::kProtobufContentType));
+  const std::string_view type = json ? otlp::kJsonContentType : otlp::kProtobufContentType;
+  request.headers.emplace_back("Content-Type", std::string(type));
   request.body = body.text;
   Result<net::Response> response = http_->Send(request, deadline);
   if (response.ok()) {
@@ -124,10 +126,25 @@ Delivery OtlpSink::Send(const OutboxBody& body, MonoNs deadline) {
   }
   if (!response.ok()) return {Delivery::Fate::kLater, response.status(), {}};
   Status status = net::StatusOf(*response, "cannot send metrics");
-  if (status.ok()) return {};
+  if (status.ok()) return TakePartialSuccess(*response, type);
   const bool later = status.code() == Code::kUnavailable;
   return {later ? Delivery::Fate::kLater : Delivery::Fate::kRefused, std::move(status),
           net::RetryAfterNs(*response, clock_->Wall())};
+}
+
+// The rest has arrived, and what was rejected would be again.
+Delivery OtlpSink::TakePartialSuccess(const net::Response& response, std::string_view asked) {
+  const std::string_view type = response.Header("content-type");
+  const otlp::PartialSuccess partial =
+      otlp::ReadPartialSuccess(type.empty() ? asked : type, response.body);
+  if (partial.rejected_points == 0) return {};
+  if (__builtin_add_overflow(rejected_points_, partial.rejected_points, &rejected_points_)) {
+    rejected_points_ = INT64_MAX;
+  }
+  std::string message = "the server has rejected " + std::to_string(partial.rejected_points) +
+                        " data points of a request that it took";
+  if (!partial.message.empty()) message += ": " + net::CleanWords(partial.message);
+  return {Delivery::Fate::kRefused, {Code::kInvalidArgument, message}, {}};
 }
 
 Status OtlpSink::Deliver(MonoNs deadline) {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "monitor/outbox.h"
@@ -34,7 +36,11 @@ class OtlpSink final : public Sink {
                                                 const Clock* clock);
 
   std::string Destination() const override;
+  DestinationKind Kind() const override { return DestinationKind::kOtlp; }
+  std::int64_t RejectedPoints() const override { return rejected_points_; }
   Status Put(const Sample& sample) override;
+  /// Errors: why something waits (Unavailable), or was refused for good, a whole request or some of
+  /// its data points (`partial_success`), which doesn't keep later ones from being sent.
   Status Deliver(MonoNs deadline) override;
   Status Finish(MonoNs deadline) override;
 
@@ -51,12 +57,14 @@ class OtlpSink final : public Sink {
         clock_(clock) {}
 
   Delivery Send(const OutboxBody& body, MonoNs deadline);
+  Delivery TakePartialSuccess(const net::Response& response, std::string_view asked);
 
   const OtlpOptions options_;
   const std::string url_;
   Outbox outbox_;
   net::HttpClient* http_;
   const Clock* clock_;
+  std::int64_t rejected_points_ = 0;
 };
 
 }  // namespace headway::monitor

@@ -18,6 +18,7 @@ class PrometheusFileSink final : public Sink {
   static Result<PrometheusFileSink> Open(std::string path);
 
   std::string Destination() const override;
+  DestinationKind Kind() const override { return DestinationKind::kFile; }
   /// Fails when the file can't be written or replaced: the one before it stays.
   Status Put(const Sample& sample) override;
 

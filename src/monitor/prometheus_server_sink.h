@@ -19,6 +19,7 @@ class PrometheusServerSink final : public Sink {
 
   /// "http://127.0.0.1:9464/metrics", with the port that it listens on.
   std::string Destination() const override;
+  DestinationKind Kind() const override { return DestinationKind::kPrometheus; }
   Status Put(const Sample& sample) override;
 
  private:

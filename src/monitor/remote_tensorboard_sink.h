@@ -29,6 +29,9 @@ class RemoteTensorBoardSink final : public Sink {
                                                              const Clock* clock);
 
   std::string Destination() const override { return "TensorBoard event files in " + url_; }
+  DestinationKind Kind() const override {
+    return url_.starts_with("s3:") ? DestinationKind::kS3 : DestinationKind::kGoogleStorage;
+  }
   /// As ObjectUploader has it.
   void set_wait(std::function<bool(std::int64_t ns)> wait);
   Status Put(const Sample& sample) override;

@@ -1,12 +1,29 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/status.h"
 #include "monitor/sample.h"
 
 namespace headway::monitor {
+
+/// What a destination is, for those who have to say what to do about its errors.
+enum class DestinationKind : std::uint8_t {
+  kUnknown,
+  kFile,  ///< in a directory of this machine
+  kGoogleStorage,
+  kS3,
+  kPrometheus,  ///< a server that waits to be asked
+  kOtlp,
+  kCloudMonitoring,
+  kCloudLogging,
+};
+
+/// Its name in the state of a monitor: "cloud_monitoring".
+std::string_view DestinationKindName(DestinationKind kind);
 
 /// Where samples go. One thread.
 class Sink {
@@ -15,6 +32,9 @@ class Sink {
 
   /// For people: "TensorBoard event files in /logs/goodput".
   virtual std::string Destination() const = 0;
+  virtual DestinationKind Kind() const = 0;
+  /// Data points that it has rejected for good while it took the others of their request.
+  virtual std::int64_t RejectedPoints() const { return 0; }
 
   /// Takes a sample: writes it where that is local, else keeps it for Deliver. No network.
   virtual Status Put(const Sample& sample) = 0;

@@ -60,6 +60,14 @@ std::vector<std::string> WordsOf(const dom::object& object, std::string_view key
   return words;
 }
 
+DestinationKind KindOf(std::string_view name) {
+  for (int number = 0; number <= static_cast<int>(DestinationKind::kCloudLogging); ++number) {
+    const auto kind = static_cast<DestinationKind>(number);
+    if (DestinationKindName(kind) == name) return kind;
+  }
+  return DestinationKind::kUnknown;
+}
+
 Code CodeOf(std::string_view name) {
   for (int number = 0; number <= static_cast<int>(Code::kUnauthenticated); ++number) {
     if (CodeName(static_cast<Code>(number)) == name) return static_cast<Code>(number);
@@ -70,8 +78,10 @@ Code CodeOf(std::string_view name) {
 DestinationState ParseDestination(const dom::object& object) {
   DestinationState one;
   one.destination = TextOf(object, "destination");
+  one.kind = KindOf(TextOf(object, "kind"));
   one.samples = NumberOf<std::int64_t>(object, "samples");
   one.missed = NumberOf<std::int64_t>(object, "missed");
+  one.rejected_points = NumberOf<std::int64_t>(object, "rejected_points");
   one.delivered = TimeOf(object, "delivered");
   one.error = TextOf(object, "error");
   one.code = CodeOf(TextOf(object, "code"));
@@ -105,6 +115,20 @@ Result<State> ReadState(const std::string& path) {
 
 }  // namespace
 
+std::string_view DestinationKindName(DestinationKind kind) {
+  switch (kind) {
+    case DestinationKind::kUnknown: break;
+    case DestinationKind::kFile: return "file";
+    case DestinationKind::kGoogleStorage: return "google_storage";
+    case DestinationKind::kS3: return "s3";
+    case DestinationKind::kPrometheus: return "prometheus";
+    case DestinationKind::kOtlp: return "otlp";
+    case DestinationKind::kCloudMonitoring: return "cloud_monitoring";
+    case DestinationKind::kCloudLogging: return "cloud_logging";
+  }
+  return "unknown";
+}
+
 std::string ToJson(const State& state) {
   std::string text;
   JsonWriter json(&text, 1);
@@ -126,8 +150,10 @@ std::string ToJson(const State& state) {
   for (const DestinationState& one : state.destinations) {
     json.BeginObject()
         .Field("destination", one.destination)
+        .Field("kind", DestinationKindName(one.kind))
         .Field("samples", one.samples)
-        .Field("missed", one.missed);
+        .Field("missed", one.missed)
+        .Field("rejected_points", one.rejected_points);
     Time(&json, "delivered", one.delivered);
     json.Field("error", one.error).Field("code", CodeName(one.code));
     Time(&json, "failed", one.failed);

@@ -27,7 +27,9 @@ State Example() {
   DestinationState one;
   one.destination = "Cloud Monitoring";
   one.samples = 3;
+  one.kind = DestinationKind::kCloudMonitoring;
   one.missed = 1;
+  one.rejected_points = 4;
   one.error = "refused";
   one.code = Code::kPermissionDenied;
   one.failed = kStart + 5;
@@ -47,6 +49,8 @@ TEST(State, IsReadAsItWasWritten) {
   EXPECT_EQ(read->process.boot_id, state.process.boot_id);
   ASSERT_EQ(read->destinations.size(), 2U);
   EXPECT_EQ(read->destinations[0].code, Code::kPermissionDenied);
+  EXPECT_EQ(read->destinations[0].kind, DestinationKind::kCloudMonitoring);
+  EXPECT_EQ(read->destinations[0].rejected_points, 4);
   EXPECT_EQ(read->destinations[1].code, Code::kOk);
   State ended = state;
   ended.ended = kStart + kNanosPerSecond;
@@ -66,6 +70,7 @@ TEST(State, OfAnythingElseIsNone) {
   EXPECT_EQ(odd->left_out, std::vector<std::string>{"a"});
   ASSERT_EQ(odd->destinations.size(), 1U);
   EXPECT_EQ(odd->destinations[0].code, Code::kUnknown);
+  EXPECT_EQ(odd->destinations[0].kind, DestinationKind::kUnknown);
   EXPECT_EQ(odd->destinations[0].samples, 0);
 }
 

@@ -27,6 +27,7 @@ class TensorBoardSink final : public Sink {
   explicit TensorBoardSink(Options options) : options_(std::move(options)) {}
 
   std::string Destination() const override;
+  DestinationKind Kind() const override { return DestinationKind::kFile; }
   Status Put(const Sample& sample) override;
 
   /// The file, once there is one.

@@ -83,16 +83,7 @@ void MaskSecret(std::string_view secret, Response* response) {
   }
 }
 
-std::string WordsOf(const Response& response) {
-  const std::string_view body = response.body;
-  std::string words = WordsOfJson(body);
-  if (words.empty()) {
-    words = Between(body, "<Message>", "</Message>");
-    const std::string_view code = Between(body, "<Code>", "</Code>");
-    if (!code.empty())
-      words = words.empty() ? std::string(code) : words.append(" (").append(code) + ")";
-  }
-  if (words.empty()) words = body.substr(0, 4 * kWordsBytes);
+std::string CleanWords(std::string_view words) {
   std::string line;
   for (const char c : MaskTokens(words)) {
     const bool blank = static_cast<unsigned char>(c) <= 0x20 || c == 0x7f;
@@ -103,6 +94,18 @@ std::string WordsOf(const Response& response) {
     }
   }
   return std::string(TruncateUtf8(ToValidUtf8(line), kWordsBytes));
+}
+
+std::string WordsOf(const Response& response) {
+  const std::string_view body = response.body;
+  std::string words = WordsOfJson(body);
+  if (words.empty()) {
+    words = Between(body, "<Message>", "</Message>");
+    const std::string_view code = Between(body, "<Code>", "</Code>");
+    if (!code.empty())
+      words = words.empty() ? std::string(code) : words.append(" (").append(code) + ")";
+  }
+  return CleanWords(words.empty() ? body.substr(0, 4 * kWordsBytes) : words);
 }
 
 Status StatusOf(const Response& response, std::string_view what) {

@@ -21,9 +21,11 @@ std::string MaskTokens(std::string_view text);
 /// are no secret.
 void MaskSecret(std::string_view secret, Response* response);
 
-/// The server's own words on an error, for people: the message of Google's JSON or of the XML of S3
-/// and Cloud Storage, else the beginning of the body; on one line, valid UTF-8, at most 300 bytes,
-/// masked.
+/// Words of a server for people: on one line, valid UTF-8, at most 300 bytes, masked.
+std::string CleanWords(std::string_view words);
+
+/// The server's own words on an error: the message of Google's JSON or of the XML of S3
+/// and Cloud Storage, else the beginning of the body; cleaned.
 std::string WordsOf(const Response& response);
 
 /// OK for 2xx; else "WHAT: the server answers STATUS: ITS WORDS". Unavailable, for which another

@@ -216,6 +216,7 @@ class Collector:
         collector = self
         self.plan: list[int] = []
         self.answer = b"{}"
+        self.type = ""  # of the answer
         self.bodies: list[tuple[str, dict[str, str], bytes]] = []
 
         class Handler(BaseHTTPRequestHandler):
@@ -226,6 +227,8 @@ class Collector:
                     collector.bodies.append((self.path, dict(self.headers), body))
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(collector.answer)))
+                if collector.type:
+                    self.send_header("Content-Type", collector.type)
                 self.end_headers()
                 self.wfile.write(collector.answer)
 
@@ -271,6 +274,30 @@ def test_a_collector_gets_each_sample_once(tmp_path: Path, collector: Collector)
     ]
     assert times == sorted(times, key=int)
     assert "secret-of-otel" not in json.dumps(place.state())
+
+
+@pytest.mark.parametrize("encoding", ["protobuf", "json"])
+def test_points_that_a_collector_rejects_are_told(
+    tmp_path: Path, collector: Collector, encoding: str
+) -> None:
+    place = Place(tmp_path, None)
+    collector.answer = b"\x0a\x0b\x08\x07\x12\x07too old"
+    collector.type = "application/x-protobuf"
+    if encoding == "json":
+        partial = {"rejectedDataPoints": "7", "errorMessage": "too old"}
+        collector.answer = json.dumps({"partialSuccess": partial}).encode()
+        collector.type = "application/json"
+    done = place.monitor("--otlp", collector.url)
+    assert done.returncode == 4
+    assert "rejected 7 data points" in done.stderr and "too old" in done.stderr
+    (destination,) = place.state()["destinations"]
+    assert destination["rejected_points"] == 7 * len(collector.bodies)
+    assert len(collector.bodies) == place.state()["samples"]  # none is sent again
+    doctor = subprocess.run(
+        [place.env["HEADWAY_PROGRAM"], "doctor", "job"],
+        env=place.env, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert doctor.returncode == 1 and "too old" in doctor.stdout
 
 
 def test_a_secret_that_the_server_repeats_is_masked(tmp_path: Path, collector: Collector) -> None:

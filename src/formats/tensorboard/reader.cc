@@ -12,11 +12,15 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "formats/jsonl/decimal.h"
+#include "formats/protobuf/message.h"
 #include "formats/tensorboard/framing.h"
-#include "formats/tensorboard/message.h"
 
 namespace headway::tensorboard {
 namespace {
+
+using protobuf::MessageField;
+using protobuf::MessageReader;
+using protobuf::ReadFixed;
 
 constexpr std::size_t kProblemsLimit = 1000;
 

@@ -1,6 +1,6 @@
-#include "formats/tensorboard/message.h"
+#include "formats/protobuf/message.h"
 
-namespace headway::tensorboard {
+namespace headway::protobuf {
 
 std::uint64_t ReadFixed(std::string_view bytes) {
   std::uint64_t value = 0;
@@ -57,4 +57,4 @@ bool MessageReader::Next(MessageField* field) {
   return Fail();  // groups, of which nobody here makes use
 }
 
-}  // namespace headway::tensorboard
+}  // namespace headway::protobuf

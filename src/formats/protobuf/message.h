@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <string_view>
 
-#include "formats/tensorboard/framing.h"
+#include "formats/protobuf/wire.h"
 
-/// Takes a protocol buffer message apart, field by field. Internal to this folder.
+/// Takes a protocol buffer message apart, field by field. Internal to formats/. Pure.
 
-namespace headway::tensorboard {
+namespace headway::protobuf {
 
 /// One field. `number` holds varints and fixed values, `bytes` what is length-delimited.
 struct MessageField {
@@ -44,4 +44,4 @@ class MessageReader {
 /// A little-endian number of `bytes.size()` <= 8 bytes.
 std::uint64_t ReadFixed(std::string_view bytes);
 
-}  // namespace headway::tensorboard
+}  // namespace headway::protobuf
