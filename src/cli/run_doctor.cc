@@ -2,20 +2,24 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <filesystem>
 #include <map>
 #include <set>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/clock.h"
 #include "cli/text.h"
 #include "journal/directory.h"
 #include "journal/placement.h"
+#include "monitor/deferred_sink.h"
 
 namespace headway::cli {
 namespace {
 
+using monitor::DestinationKind;
 using monitor::DestinationState;
 using monitor::FoundState;
 using monitor::State;
@@ -220,36 +224,51 @@ Check JudgeCheckpoints(const RunEvidence& evidence, const recorder::EnvMap& vari
 // 4 and 5: what have the monitors told?
 
 bool IsCloudMonitoring(const DestinationState& one) {
-  return Has(one.destination, "Cloud Monitoring");
+  return one.kind == DestinationKind::kCloudMonitoring;
 }
 
-// The project in "Cloud Monitoring of project P, workload …".
-std::string ProjectOf(const std::string& destination) {
+// The project in "Cloud Monitoring of project P, workload …", or "the log … in Cloud Logging of
+// project P": names of runs and of logs are anybody's, projects have no comma.
+std::string ProjectOf(const DestinationState& one) {
   constexpr std::string_view kBefore = " of project ";
-  const std::size_t at = destination.find(kBefore);
+  const std::string& text = one.destination;
+  const std::size_t at = IsCloudMonitoring(one) ? text.find(kBefore) : text.rfind(kBefore);
   if (at == std::string::npos) return "PROJECT";
   const std::size_t begin = at + kBefore.size();
-  return destination.substr(begin, destination.find(',', begin) - begin);
+  return text.substr(begin, text.find(',', begin) - begin);
 }
 
-std::string Grant(const std::string& destination, const std::string& role, const std::string& has) {
+std::string Grant(const DestinationState& one, const std::string& role, const std::string& has) {
   return "grant the account the role " + role + " (" + has + "): gcloud projects " +
-         "add-iam-policy-binding " + ProjectOf(destination) +
+         "add-iam-policy-binding " + ProjectOf(one) +
          " --member=serviceAccount:ACCOUNT --role=" + role;
+}
+
+// Whether a file could not be written for want of room: one of the destination's, or one that
+// keeps what is to be sent.
+bool IsOfFullDisk(const DestinationState& one) {
+  const std::error_category& errors = std::generic_category();
+  return one.code == Code::kResourceExhausted &&
+         (Has(one.error, errors.message(ENOSPC)) || Has(one.error, errors.message(EDQUOT)));
 }
 
 // What to do about the error of a destination.
 std::string RemedyOf(const DestinationState& one) {
-  const std::string& to = one.destination;
   const std::string& words = one.error;
   const bool metrics = IsCloudMonitoring(one);
-  const bool logging = Has(to, "Cloud Logging");
+  const bool logging = one.kind == DestinationKind::kCloudLogging;
   if (Has(words, "it is disabled") || Has(words, "SERVICE_DISABLED")) {
     return std::string("gcloud services enable ") + (logging ? "logging" : "monitoring") +
-           ".googleapis.com --project " + ProjectOf(to);
+           ".googleapis.com --project " + ProjectOf(one);
   }
-  if (one.code == Code::kResourceExhausted || Has(words, " answers 429") ||
-      Has(words, "Quota exceeded")) {
+  if (IsOfFullDisk(one)) {
+    return one.kind == DestinationKind::kFile
+               ? "make room on the disk that the message names, or choose another place; samples "
+                 "are kept for a while, and written once there is room"
+               : "make room on the disk of the data directory (HEADWAY_DIR): what is to be sent is "
+                 "kept there first";
+  }
+  if (Has(words, " answers 429") || Has(words, "Quota exceeded")) {
     return "raise the quota of the service, or upload less often (upload_interval, --every); what "
            "waits is sent when it can";
   }
@@ -260,14 +279,15 @@ std::string RemedyOf(const DestinationState& one) {
   }
   if (one.code == Code::kPermissionDenied) {
     if (metrics) {
-      return Grant(to, "roles/monitoring.metricWriter",
+      return Grant(one, "roles/monitoring.metricWriter",
                    "it has monitoring.timeSeries.create and monitoring.metricDescriptors.create");
     }
-    if (logging) return Grant(to, "roles/logging.logWriter", "it has logging.logEntries.create");
-    if (Has(to, "gs://")) {
-      return Grant(to, "roles/storage.objectUser", "it has storage.objects.create");
+    if (logging) return Grant(one, "roles/logging.logWriter", "it has logging.logEntries.create");
+    if (one.kind == DestinationKind::kGoogleStorage) {
+      return Grant(one, "roles/storage.objectUser", "it has storage.objects.create");
     }
-    if (Has(to, "s3://")) return "allow the account s3:PutObject and s3:GetObject there";
+    if (one.kind == DestinationKind::kS3)
+      return "allow the account s3:PutObject and s3:GetObject there";
     return "let the user of the training write there, or choose another place";
   }
   if (metrics || logging) {
@@ -298,14 +318,13 @@ std::vector<const FoundState*> Newest(const std::vector<FoundState>& monitors) {
   return newest;
 }
 
-std::string ShowDelivery(const DestinationState& one) {
-  return one.destination + ": " + Times(one.samples, "sample") +
-         (one.delivered ? ", the last at " + ShowTime(one.delivered->ns) + " UTC" : "");
-}
-
 Check JudgeDestination(const char* name, const State& state, const DestinationState& one) {
-  const std::string kind = KindOf(state);
-  const std::string what = kind + " to " + one.destination;
+  const std::string what = KindOf(state) + " to " + one.destination;
+  if (one.code == Code::kAlreadyExists && IsCloudMonitoring(one)) {
+    return {name, Verdict::kNote, what + ": " + one.error,
+            "nothing, if that is meant; else end one of the two: the service takes a series from "
+            "one writer"};
+  }
   if (!one.error.empty()) {
     return {name, Verdict::kProblem,
             what + ": " + one.error +
@@ -321,11 +340,25 @@ Check JudgeDestination(const char* name, const State& state, const DestinationSt
             what + ": " + Times(one.missed, "sample") + " were left out, for it is too slow",
             "tell it less often: --every, upload_interval"};
   }
+  if (one.rejected_points > 0) {
+    return {name, Verdict::kWarning,
+            what + ": " + Times(one.rejected_points, "data point") +
+                " of requests that it took were rejected",
+            "the log of the collector says why; what was rejected is not sent again"};
+  }
   if (one.samples == 0) {
     return {name, Verdict::kNote, what + ": nothing has been told yet",
             "the first values come after the first interval"};
   }
-  return {name, Verdict::kGood, kind + " to " + ShowDelivery(one), {}};
+  if (!one.delivered) {
+    return {name, Verdict::kNote, what + ": nothing has arrived yet",
+            "look again after the next interval"};
+  }
+  return {name,
+          Verdict::kGood,
+          what + ": " + Times(one.samples, "sample") + ", the last at " +
+              ShowTime(one.delivered->ns) + " UTC",
+          {}};
 }
 
 void JudgeLife(const FoundState& found, const RunEvidence& evidence, std::vector<Check>* checks) {
@@ -425,7 +458,7 @@ std::vector<Check> JudgeCloud(const RunEvidence& evidence) {
     }
     for (const DestinationState& one : state.destinations) {
       if (!IsCloudMonitoring(one)) continue;
-      if (Has(one.destination, ": off")) {
+      if (one.destination.ends_with(monitor::DeferredSink::kOff)) {
         checks.push_back({kCloud, Verdict::kNote,
                           kind + " is not sent to Cloud Monitoring: this is no machine on Google "
                                  "Cloud, and no project and location are named",
