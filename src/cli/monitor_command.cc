@@ -83,6 +83,8 @@ class MonitorCommand final : public Command {
     sinks_.state_directory = options->state_directory;
     sinks_.elastic = elastic_;
     sinks_.step_deviations = deviation_ || deviation_only_;
+    sinks_.whole = options->whole_every_ns > 0;
+    sinks_.windows.insert(options->windows.begin(), options->windows.end());
     sinks_.exact = options->accounting.exact;
     // First of all: sinks open files and start threads.
     if (control_) Detach();

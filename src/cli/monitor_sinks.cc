@@ -13,6 +13,7 @@
 #include "monitor/deferred_sink.h"
 #include "monitor/interruption.h"
 #include "monitor/otlp_sink.h"
+#include "monitor/parts_sink.h"
 #include "monitor/prometheus_file_sink.h"
 #include "monitor/prometheus_server_sink.h"
 #include "monitor/remote_tensorboard_sink.h"
@@ -73,8 +74,8 @@ SinkResult OnNetwork(const Open& open) {
   return std::unique_ptr<Sink>(std::move(network));
 }
 
-// Several monitors of one run may send to the same place side by side; what one has left behind is
-// for the next to send. So each takes the first outbox that nobody has.
+// Several monitors of one run may send to the same place side by side where that is no harm; what
+// one has left behind is for the next to send. So each takes the first outbox that nobody has.
 template <typename Open>
 auto WithOutbox(const std::string& directory, NetworkSink* network, const Open& open) {
   constexpr int kMost = 64;
@@ -173,14 +174,31 @@ SinkResult OpenCloudMonitoring(const SinkOptions& options, MonoNs deadline) {
   to.workload.accelerator_type = options.cloud_accelerator;
   to.workload.cluster_name = options.cloud_cluster;
   auto network = std::make_unique<NetworkSink>();
-  monitor::Complete(network->google()->LookUpMachine(deadline), &to);
+  NetworkSink* const on = network.get();
+  monitor::Complete(on->google()->LookUpMachine(deadline), &to);
   const bool known = !to.project_id.empty() && !to.workload.location.empty();
   if (!known && options.cloud_if_there) return std::unique_ptr<Sink>();
-  const std::string name = "cloud-monitoring " + to.project_id;
-  auto sink = WithOutbox(Waiting(options, name), network.get(), [&](const std::string& directory) {
-    to.outbox_directory = directory;
-    return monitor::CloudMonitoringSink::Open(to, network->google(), TheClock());
-  });
+  // One outbox for what is one writer's to the service: it is taken by one monitor at a time.
+  const std::string name = "cloud-monitoring " + to.project_id + " " + to.workload.location + " " +
+                           to.workload.replica_id;
+  std::vector<monitor::PartsSink::Part> parts;
+  auto add = [&](std::int64_t only, const std::string& which, std::string what) {
+    to.only = only;
+    to.outbox_directory = Waiting(options, name + " " + which);
+    parts.push_back({std::move(what), [to, on]() -> SinkResult {
+                       auto sink = monitor::CloudMonitoringSink::Open(to, on->google(), TheClock());
+                       HEADWAY_RETURN_IF_ERROR(sink.status());
+                       (*sink)->outbox()->set_wait(on->wait());
+                       return std::unique_ptr<Sink>(*std::move(sink));
+                     }});
+  };
+  if (options.whole) add(0, "whole", "the numbers of the whole run");
+  for (const std::int64_t seconds : options.windows) {
+    const std::string window = std::to_string(seconds) + "s";
+    add(seconds, window, "the numbers of the last " + window);
+  }
+  auto sink = monitor::PartsSink::Open(monitor::DestinationOf(to),
+                                       DestinationKind::kCloudMonitoring, std::move(parts));
   HEADWAY_RETURN_IF_ERROR(sink.status());
   network->set(*std::move(sink));
   return std::unique_ptr<Sink>(std::move(network));

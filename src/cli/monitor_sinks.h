@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,8 @@ struct SinkOptions {
   std::string state_directory;  ///< absolute; for what waits to be sent
   bool elastic = false;
   bool step_deviations = false;
+  bool whole = true;                    ///< whether it tells the numbers of the whole run
+  std::set<std::int64_t> windows = {};  ///< of which latest seconds it tells them
   bool exact = true;
 };
 

@@ -19,13 +19,16 @@ namespace {
 constexpr const char* kLastFile = "last-point";
 constexpr std::int64_t kSpacingNs = 5 * kNanosPerSecond;  // between points of a series
 
-gcp::Values ValuesOf(const Sample& sample) {
+gcp::Values ValuesOf(const Sample& sample, std::optional<std::int64_t> only) {
   gcp::Values values;
-  if (sample.figures) values.figures = &*sample.figures;
-  values.efficiency = sample.efficiency;
-  values.ideal_step_s = sample.ideal_step_s;
-  values.deviation_s = sample.deviation_s;
+  if (only.value_or(0) == 0) {
+    if (sample.figures) values.figures = &*sample.figures;
+    values.efficiency = sample.efficiency;
+    values.ideal_step_s = sample.ideal_step_s;
+    values.deviation_s = sample.deviation_s;
+  }
   for (const WindowSample& window : sample.windows) {
+    if (only.value_or(window.seconds) != window.seconds) continue;
     values.windows.push_back(
         {window.seconds, window.figures ? &*window.figures : nullptr, window.efficiency});
   }
@@ -79,10 +82,12 @@ Result<std::unique_ptr<CloudMonitoringSink>> CloudMonitoringSink::Open(
   return sink;
 }
 
-std::string CloudMonitoringSink::Destination() const {
-  return "Cloud Monitoring of project " + options_.project_id + ", workload " +
-         options_.workload.workload_id + " in " + options_.workload.location;
+std::string DestinationOf(const CloudMonitoringOptions& options) {
+  return "Cloud Monitoring of project " + options.project_id + ", workload " +
+         options.workload.workload_id + " in " + options.workload.location;
 }
+
+std::string CloudMonitoringSink::Destination() const { return DestinationOf(options_); }
 
 // The next process, which may follow within seconds, is to keep the distance, too.
 WallNs CloudMonitoringSink::ReadLast(const std::string& directory, WallNs now) {
@@ -104,7 +109,7 @@ void CloudMonitoringSink::NoteLast(const std::string& directory, WallNs last) {
 Status CloudMonitoringSink::Put(const Sample& sample) {
   const WallNs time{sample.time_ns};
   std::vector<gcp::Point> points;
-  for (gcp::Series& series : gcp::SeriesOf(options_.workload, ValuesOf(sample))) {
+  for (gcp::Series& series : gcp::SeriesOf(options_.workload, ValuesOf(sample, options_.only))) {
     const std::string key = series.Key();
     WallNs& last = LastOf(key);
     if (time - last < kSpacingNs) {

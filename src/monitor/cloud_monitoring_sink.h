@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,18 +19,25 @@ struct CloudMonitoringOptions {
   std::string project_id;
   gcp::Workload workload;
   std::string outbox_directory;  ///< for what waits; of this sink alone
-  OutboxLimits limits;           ///< Cloud Monitoring takes no point that is older than a day
+  /// Which numbers of a sample: 0: those of the whole run; else those of the latest stretch of so
+  /// many seconds. Absent: all.
+  std::optional<std::int64_t> only;
+  OutboxLimits limits;  ///< Cloud Monitoring takes no point that is older than a day
 };
 
 /// Fills in what is empty: project, location (the zone), accelerator type.
 void Complete(const net::GoogleMachine& machine, CloudMonitoringOptions* options);
+
+/// For people: "Cloud Monitoring of project p, workload job in us-central1-a".
+std::string DestinationOf(const CloudMonitoringOptions& options);
 
 /// Sends samples to Google Cloud Monitoring: see formats/gcp/time_series.h for what they become.
 /// What can't be sent now waits on disk, with its times.
 ///
 /// The service takes a point of a series every five seconds. A value that comes earlier takes the
 /// place of the one that waits and is sent when its time has come; that of the last sample gets a
-/// time of up to five seconds later than it was taken.
+/// time of up to five seconds later than it was taken. What another process sends of the same
+/// series counts, too, so there must be one sink at a time: see PartsSink.
 class CloudMonitoringSink final : public Sink {
  public:
   /// Makes the outbox. `auth` and `clock` must outlive the sink. No network. InvalidArgument: no

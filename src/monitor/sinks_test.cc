@@ -3,11 +3,13 @@
 
 #include <filesystem>
 #include <fstream>
+#include <tuple>
 
 #include "monitor/cloud_logging_reader.h"
 #include "monitor/cloud_logging_sink.h"
 #include "monitor/cloud_monitoring_sink.h"
 #include "monitor/object_uploader.h"
+#include "monitor/otlp_sink.h"
 #include "net/test_http.h"
 
 namespace headway::monitor {
@@ -102,6 +104,59 @@ TEST_F(SinksTest, SeriesDoNotHoldBackEachOther) {
   ASSERT_EQ(http.sent.size(), 2U);
   EXPECT_EQ(http.sent[0].url, "https://monitoring.googleapis.com/v3/projects/p1/timeSeries");
   EXPECT_NE(http.sent[1].body.find("workload/performance"), std::string::npos);
+}
+
+TEST_F(SinksTest, ASinkOfOnePartSendsNothingElse) {
+  for (const auto& [only, has, has_not] : {
+           std::tuple<std::int64_t, const char*, const char*>(0, "goodput_time",
+                                                              "interval_goodput"),
+           {60, "interval_goodput", "goodput_time"},
+           {600, nullptr, nullptr},
+       }) {
+    CloudMonitoringOptions options;
+    options.project_id = "p1";
+    options.workload.location = "z";
+    options.outbox_directory = folder + "/part-" + std::to_string(only);
+    options.only = only;
+    const auto sink = *CloudMonitoringSink::Open(options, &google, &clock);
+    Sample sample = At(0, 1);
+    sample.figures->total_s = 1;
+    sample.windows.push_back({60, {}, sample.figures, {}});
+    EXPECT_TRUE(sink->Put(sample).ok());
+    http.sent.clear();
+    http.answers.clear();
+    http.Answer(200, "{}");
+    EXPECT_TRUE(sink->Deliver(In(1)).ok());
+    ASSERT_EQ(http.sent.size(), has == nullptr ? 0U : 1U) << only;
+    if (has == nullptr) continue;
+    EXPECT_NE(http.sent[0].body.find(has), std::string::npos) << only;
+    EXPECT_EQ(http.sent[0].body.find(has_not), std::string::npos) << only;
+  }
+}
+
+TEST_F(SinksTest, PointsThatACollectorRejectsAreCountedAndNotSentAgain) {
+  OtlpOptions options;
+  options.endpoint = "http://collector:4318";
+  options.outbox_directory = folder + "/otlp";
+  options.headers = {{"x-api-key", "secret-of-mine"}};
+  const auto sink = *OtlpSink::Open(options, &http, &clock);
+  Sample sample;
+  sample.report = Report();
+  EXPECT_TRUE(sink->Put(sample).ok());
+  EXPECT_TRUE(sink->Put(sample).ok());
+  EXPECT_TRUE(sink->Put(sample).ok());
+  http.Answer(200, R"({"partialSuccess": {"rejectedDataPoints": "3",
+                       "errorMessage": "too old, secret-of-mine"}})",
+              {{"content-type", "application/json"}});
+  http.Answer(200, std::string("\x0a\x02\x08\x04", 4));  // 4 of them, in protocol buffers
+  http.Answer(200);
+  const Status status = sink->Deliver(In(60));
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_NE(status.message().find("rejected 3 data points"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("too old, [masked]"), std::string::npos) << status.message();
+  EXPECT_EQ(http.sent.size(), 3U);
+  EXPECT_EQ(sink->RejectedPoints(), 7);
+  EXPECT_EQ(sink->outbox()->size(), 0U);
 }
 
 TEST_F(SinksTest, WhatIsRefusedAndWhatWaits) {

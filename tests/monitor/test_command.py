@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -150,6 +150,58 @@ def test_everything_arrives_in_google_cloud(place: Place, cloud: Cloud) -> None:
     state = place.state()
     assert [d["error"] for d in state["destinations"]] == ["", "", ""]
     assert any("Cloud Monitoring of project p1" in d["destination"] for d in state["destinations"])
+
+
+def awaited(condition: Callable[[], Any], what: str) -> Any:
+    until = time.monotonic() + SECONDS
+    while not (value := condition()):
+        assert time.monotonic() < until, what
+        time.sleep(0.05)
+    return value
+
+
+def test_two_monitors_of_one_run_send_each_series_once(place: Place, cloud: Cloud) -> None:
+    place.python(TRAINING, "5")
+
+    def start(*options: str) -> subprocess.Popen[str]:
+        command = [place.env["HEADWAY_PROGRAM"], "monitor", "job", "--every", "100ms", *CLOUD]
+        return subprocess.Popen(
+            [*command, *options], env=place.env, stderr=subprocess.PIPE, text=True
+        )
+
+    def destination(monitor: subprocess.Popen[str]) -> dict[str, Any]:
+        for path in (place.dir / "monitors/default/job").glob(f"*-{monitor.pid}.json"):
+            one: dict[str, Any] = json.loads(path.read_text())["destinations"][0]
+            return one
+        return {}
+
+    first = start()
+    awaited(lambda: destination(first).get("delivered"), "the first one sends")
+    second = start("--window", "1h")
+    error = awaited(lambda: destination(second).get("error"), "it is told that there is another")
+    assert "another monitor of this run sends the numbers of the whole run" in error
+    windows = {"interval_goodput", "interval_badput"}
+    sent = awaited(
+        lambda: {p["name"] for p in cloud.control()["points"]} & windows, "windows are its own"
+    )
+    assert sent == windows
+    doctor = subprocess.run(
+        [place.env["HEADWAY_PROGRAM"], "doctor", "job", "--json"],
+        env=place.env, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    (check,) = [c for c in json.loads(doctor.stdout)["checks"] if "another monitor" in c["message"]]
+    assert (check["name"], check["verdict"]) == ("cloud_metrics", "note")
+
+    first.terminate()
+    assert first.wait(timeout=SECONDS) == 0
+    awaited(lambda: not destination(second)["error"], "it takes over")
+    second.terminate()
+    _, told = second.communicate(timeout=SECONDS)
+    assert (second.returncode, told) == (0, "")
+    seen = cloud.control()
+    assert (seen["faults"], seen["early"]) == ([], 0)
+    assert len([p for p in seen["points"] if p["name"] == "goodput_time"]) >= 2
+    assert place.waiting() == []
 
 
 def test_what_the_service_refuses_is_told_in_its_words(place: Place, cloud: Cloud) -> None:
@@ -401,6 +453,12 @@ def test_prometheus_sees_it_while_it_trains(tmp_path: Path) -> None:
     ("options", "words"),
     [
         ((), "somewhere to tell"),
+        (("--tensorboard", ""), "--tensorboard must not be empty"),
+        (("--tensorboard=",), "--tensorboard"),
+        (("--tensorboard", "x", "--prometheus-file", ""), "--prometheus-file must not be empty"),
+        (("--tensorboard", "x", "--prometheus-listen", ""), "--prometheus-listen must not be empty"),
+        (("--tensorboard", "x", "--otlp", ""), "--otlp must not be empty"),
+        (("--tensorboard", "x", "--cloud-log", ""), "--cloud-log must not be empty"),
         (("--tensorboard", "ftp://host/x"), "ftp://host/x"),
         (("--tensorboard", "gs://"), "gs://"),
         (("--prometheus-file", "/nonexistent/x.prom"), "/nonexistent"),
