@@ -42,8 +42,9 @@ check-prose:
 	@tools/check_prose
 
 .PHONY: docs
-docs: build ## Run every snippet in the documents and follow every link
+docs: build ## Run every snippet in the documents, follow every link, compare the variables
 	@tools/check_links
+	@tools/check_variables
 	@tools/check_snippets
 
 .PHONY: format
