@@ -29,7 +29,8 @@ class Monitor:
         every: Seconds between uploads.
         windows: Lengths of the latest stretches of time to upload, too; whole seconds.
         step_deviation: Whether TensorBoard also gets how far each step is off the ideal one.
-        tensorboard: A directory for event files: local, ``gs://…`` or ``s3://…``.
+        tensorboard: A directory for event files: local, ``gs://…`` or ``s3://…``. For this and
+            those below None is nowhere; what is empty is left out with a warning.
         prometheus_file: A file (``*.prom``) for node_exporter's textfile collector.
         prometheus_listen: ``PORT`` or ``ADDRESS:PORT`` that serves ``/metrics``.
         otlp: URL of an OpenTelemetry collector (OTLP/HTTP); ``"env"``: the one of
@@ -64,14 +65,19 @@ class Monitor:
             arguments += ["--window", f"{int(window)}s"]
         if step_deviation:
             arguments.append("--step-deviation")
-        for flag, value in (
-            ("--tensorboard", tensorboard),
-            ("--prometheus-file", prometheus_file),
-            ("--prometheus-listen", prometheus_listen),
-            ("--otlp", otlp),
+        for name, value in (
+            ("tensorboard", tensorboard),
+            ("prometheus_file", prometheus_file),
+            ("prometheus_listen", prometheus_listen),
+            ("otlp", otlp),
         ):
-            if value is not None:
-                arguments += [flag, os.fspath(value) if not isinstance(value, int) else str(value)]
+            if value is None:
+                continue
+            text = os.fspath(value) if not isinstance(value, int) else str(value)
+            if text:
+                arguments += ["--" + name.replace("_", "-"), text]
+            else:  # mostly a variable that is not set
+                _log.warning("a monitor's %s is empty: nothing is told there", name)
         if cloud_monitoring:
             arguments.append("--cloud-monitoring")
         self._arguments = arguments

@@ -101,14 +101,19 @@ def train(job: str, steps: int = 5, end: bool = True) -> None:
         _sinks.forget_journal(job)
 
 
-def monitor(job: str, directory: Path | str, **options: Any) -> monitoring.GoodputMonitor:
+def monitor(job: str, directory: Path | None, **options: Any) -> monitoring.GoodputMonitor:
     options.setdefault("gcp_options", NO_CLOUD)
     return monitoring.GoodputMonitor(
-        job, f"goodput_{job}", str(directory), 60, monitoring_enabled=True, **options
+        job,
+        f"goodput_{job}",
+        None if directory is None else str(directory),  # type: ignore[arg-type]
+        60,
+        monitoring_enabled=True,
+        **options,
     )
 
 
-def upload(job: str, directory: Path | str, **options: Any) -> None:
+def upload(job: str, directory: Path | None, **options: Any) -> None:
     """The final values alone."""
     monitor(job, directory, **options).stop_goodput_uploader()
 
@@ -251,7 +256,7 @@ def test_a_monitor_that_stopped_before_the_run_did(tmp_path: Path) -> None:
 
 def test_a_monitor_that_had_nowhere_to_go() -> None:
     train("job")
-    upload("job", "")
+    upload("job", None)
     found = only(doctor("job", ok=False), "metrics", "problem")
     assert "a monitor needs somewhere to tell its numbers" in found["message"]
 

@@ -259,6 +259,24 @@ def test_odd_values_stop_no_training(
     assert len(states(data, "job")) == 5
 
 
+def test_an_empty_directory_is_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    train("job", steps=2, every=0.01)
+    for directory in ("", None):
+        monitor = monitoring.GoodputMonitor(
+            "job",
+            "",
+            directory,  # type: ignore[arg-type]
+            30,
+            monitoring_enabled=True,
+        )
+        monitor.start_goodput_uploader()
+        monitor.stop_goodput_uploader()
+        assert len(list((tmp_path / "goodput").glob("events.out.tfevents.*"))) == 1
+
+
 def test_without_a_journal_to_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

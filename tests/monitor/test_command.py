@@ -39,7 +39,7 @@ import time
 from ml_goodput_measurement import goodput, monitoring
 options = monitoring.GCPOptions(project_id="p1", location="us-central1-a", acc_type="TPU-v5p")
 monitor = monitoring.GoodputMonitor(
-    "job", "goodput_job", "", 30, monitoring_enabled=True, include_badput_breakdown=True,
+    "job", "goodput_job", None, 30, monitoring_enabled=True, include_badput_breakdown=True,
     gcp_options=options,
 )
 recorder = goodput.GoodputRecorder("job", "goodput_job", True)
@@ -456,7 +456,7 @@ def test_prometheus_sees_it_while_it_trains(tmp_path: Path) -> None:
         (("--tensorboard", ""), "--tensorboard must not be empty"),
         (("--tensorboard=",), "--tensorboard"),
         (("--tensorboard", "x", "--prometheus-file", ""), "--prometheus-file must not be empty"),
-        (("--tensorboard", "x", "--prometheus-listen", ""), "--prometheus-listen must not be empty"),
+        (("--tensorboard", "x", "--prometheus-listen", ""), "--prometheus-listen"),
         (("--tensorboard", "x", "--otlp", ""), "--otlp must not be empty"),
         (("--tensorboard", "x", "--cloud-log", ""), "--cloud-log must not be empty"),
         (("--tensorboard", "ftp://host/x"), "ftp://host/x"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from pathlib import Path
+from typing import Any
 
 import headway
 import pytest
@@ -61,3 +62,17 @@ def test_what_goes_wrong_is_logged(
         train(run, 2)
     assert str(tmp_path / "headway") in caplog.text
     run.finish()
+
+
+@pytest.mark.parametrize("name", ["tensorboard", "prometheus_listen", "otlp"])
+def test_an_empty_destination_is_told_and_the_others_go_on(
+    name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "x.prom"
+    run = headway.init(run="empty", dir=str(tmp_path / "data"))
+    options: dict[str, Any] = {name: "", "prometheus_file": file}
+    with headway.Monitor(run, **options):
+        train(run, 2)
+        run.finish()
+    assert caplog.messages == [f"a monitor's {name} is empty: nothing is told there"]
+    assert 'headway_max_productive_step{project="default",run="empty"} 1' in file.read_text()

@@ -88,7 +88,8 @@ class GoodputMonitor:
     Args:
         job_name: The job; headway's run of that name.
         logger_name: Not used: the journal is read, not the cloud log.
-        tensorboard_dir: A local directory, ``gs://…`` or ``s3://…``; empty: no TensorBoard.
+        tensorboard_dir: A local directory, ``gs://…`` or ``s3://…``; empty: the working directory,
+            as in the original; None: no TensorBoard.
         upload_interval: Seconds between uploads.
         monitoring_enabled: Whether this process uploads: only process 0 of a job should.
         pathway_enabled: Means nothing, as in the original.
@@ -168,7 +169,7 @@ class GoodputMonitor:
             base += ["--no-badput", *_left_out("badput_breakdown")]
         if configured_ideal_step_time is not None:
             base += ["--ideal-step", repr(float(configured_ideal_step_time))]
-        if tensorboard_dir:
+        if tensorboard_dir is not None:
             base += ["--tensorboard", _join(os.fspath(tensorboard_dir), _TENSORBOARD_SUBDIRECTORY)]
         cloud = _cloud_arguments(gcp_options)
         goodput_on = gcp_options.enable_gcp_goodput_metrics
@@ -194,7 +195,11 @@ class GoodputMonitor:
             job_name,
             " and ".join(
                 [
-                    *([f"TensorBoard in {tensorboard_dir}"] if tensorboard_dir else []),
+                    *(
+                        [f"TensorBoard in {tensorboard_dir or os.curdir}"]
+                        if tensorboard_dir is not None
+                        else []
+                    ),
                     *([_cloud_words(gcp_options)] if goodput_on or deviation_on else []),
                 ]
             )
