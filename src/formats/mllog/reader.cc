@@ -18,12 +18,16 @@ namespace {
 constexpr std::string_view kMark = ":::MLLOG";
 constexpr std::size_t kProblemsLimit = 1000;
 constexpr std::int64_t kNsPerMs = 1'000'000;
+constexpr std::int64_t kNsPerDay = 86'400 * 1'000 * kNsPerMs;
+constexpr std::int64_t kFarDays = 366;  // no run of the benchmark takes so long
 constexpr std::array<std::string_view, 5> kMetrics = {"eval_accuracy", "eval_loss", "eval_error",
                                                       "train_loss", "tracked_stats"};
 
 /// One entry, as far as it counts.
 struct Entry {
   std::int64_t time_ns = 0;
+  std::uint64_t line = 0;
+  std::uint64_t offset = 0;
   std::string key;
   std::string status;                                   // of run_stop
   std::optional<std::int64_t> step;                     // what the entry says it is about
@@ -42,6 +46,8 @@ class Translator {
       at = end + 1;
     }
     std::ranges::stable_sort(entries_, {}, &Entry::time_ns);
+    LeaveOutFar();
+    std::ranges::stable_sort(out_.problems, {}, &jsonl::Problem::offset);
     Translate();
     return std::move(out_);
   }
@@ -54,30 +60,54 @@ class Translator {
     if (!seen_.insert(std::string(json)).second) return;  // several processes say the same
     ++out_.entries;
     Entry entry;
-    std::string sentence;
-    if (json.size() > limits::kEventLineBytes) {
-      sentence = "the entry is larger than " + std::to_string(limits::kEventLineBytes) + " bytes";
-    } else if (const auto error = Parse(json, &entry); error != simdjson::SUCCESS) {
-      sentence = std::string("no valid entry: ") + simdjson::error_message(error);
-    }
+    entry.line = line;
+    entry.offset = offset;
+    std::string sentence = Parse(json, &entry);
     if (sentence.empty()) {
       entries_.push_back(std::move(entry));
       return;
     }
-    ++out_.problems_total;
-    if (out_.problems.size() >= kProblemsLimit) return;
-    out_.problems.push_back({last ? jsonl::ProblemKind::kTornTail : jsonl::ProblemKind::kBadLine,
-                             line, offset, std::move(sentence)});
+    Tell(last ? jsonl::ProblemKind::kTornTail : jsonl::ProblemKind::kBadLine, line, offset,
+         std::move(sentence));
   }
 
-  simdjson::error_code Parse(std::string_view json, Entry* entry) {
+  void Tell(jsonl::ProblemKind kind, std::uint64_t line, std::uint64_t offset,
+            std::string sentence) {
+    ++out_.problems_total;
+    if (out_.problems.size() >= kProblemsLimit) return;
+    out_.problems.push_back({kind, line, offset, std::move(sentence)});
+  }
+
+  // Of entries in order of time.
+  void LeaveOutFar() {
+    if (entries_.empty()) return;
+    const std::int64_t median_ns = entries_[entries_.size() / 2].time_ns;
+    std::erase_if(entries_, [&](const Entry& entry) {
+      const std::int64_t days = entry.time_ns / kNsPerDay - median_ns / kNsPerDay;
+      if (days >= -kFarDays && days <= kFarDays) return false;
+      Tell(jsonl::ProblemKind::kBadLine, entry.line, entry.offset,
+           "time_ms lies " + std::to_string(days < 0 ? -days : days) + " days " +
+               (days < 0 ? "before" : "after") + " those of the other entries");
+      return true;
+    });
+  }
+
+  // What is wrong with the entry; empty: nothing is.
+  std::string Parse(std::string_view json, Entry* entry) {
+    if (json.size() > limits::kEventLineBytes) {
+      return "the entry is larger than " + std::to_string(limits::kEventLineBytes) + " bytes";
+    }
     simdjson::dom::element root;
-    if (auto error = parser_.parse(json.data(), json.size()).get(root)) return error;
+    if (const auto error = parser_.parse(json.data(), json.size()).get(root)) {
+      return std::string("no valid entry: ") + simdjson::error_message(error);
+    }
     std::int64_t time_ms = 0;
-    if (auto error = root["time_ms"].get(time_ms)) return error;
-    if (__builtin_mul_overflow(time_ms, kNsPerMs, &entry->time_ns)) return simdjson::NUMBER_ERROR;
+    if (root["time_ms"].get(time_ms) != simdjson::SUCCESS ||
+        __builtin_mul_overflow(time_ms, kNsPerMs, &entry->time_ns)) {
+      return "no valid entry: time_ms is no whole number of milliseconds since 1970";
+    }
     std::string_view key;
-    if (auto error = root["key"].get(key)) return error;
+    if (root["key"].get(key) != simdjson::SUCCESS) return "no valid entry: key is no text";
     entry->key = key;
     simdjson::dom::element about;
     if (root["metadata"].get(about) == simdjson::SUCCESS) {
@@ -97,7 +127,7 @@ class Translator {
     simdjson::dom::element value;
     const bool metric = std::ranges::find(kMetrics, key) != kMetrics.end();
     if (metric && root["value"].get(value) == simdjson::SUCCESS) ReadNumbers(value, entry);
-    return simdjson::SUCCESS;
+    return {};
   }
 
   static void ReadNumbers(simdjson::dom::element value, Entry* entry) {

@@ -7,7 +7,8 @@
 
 #include "formats/jsonl/reader.h"
 
-/// Reads MLPerf result logs: lines with `:::MLLOG {...}`, whatever stands before that.
+/// Reads MLPerf result logs: lines with `:::MLLOG {...}`, whatever stands before that. See
+/// docs/formats/mllog.md.
 ///
 /// They become a neutral event file, which jsonl::ReadEvents takes from there:
 /// * the job starts with `init_start`, else with `run_start`; up to `run_start` it is
@@ -20,7 +21,8 @@
 /// * `run_stop` ends the job, as failed unless its status is "success";
 /// * numbers of `eval_accuracy`, `eval_loss`, `eval_error`, `train_loss` and `tracked_stats` are
 ///   metrics.
-/// What several processes say alike counts once.
+/// What several processes say alike counts once. An entry whose time is more than a year from the
+/// median of all times is left out: one that is wrong would make the run decades long.
 ///
 /// Pure; safe from any thread. Linear in the text.
 

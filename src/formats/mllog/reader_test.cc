@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "ledger/ledger.h"
 #include "model/report.h"
@@ -100,6 +101,40 @@ TEST(TranslateMllogTest, SaysWhatIsLeftOut) {
   EXPECT_EQ(log.problems[0].line, 3U);
   EXPECT_EQ(log.problems[2].kind, jsonl::ProblemKind::kTornTail);
   EXPECT_EQ(Translate("").entries, 0U);
+}
+
+TEST(TranslateMllogTest, ATimeFarFromTheOthersIsLeftOut) {
+  constexpr std::int64_t kStart = 1'700'000'000;
+  for (const std::int64_t wrong : {std::int64_t{0}, std::int64_t{-5}, std::int64_t{9'223'372'036},
+                                   std::int64_t{-9'223'372'036}}) {
+    const std::string text = Line(kStart, "run_start") + Line(kStart, "block_start") +
+                             Line(wrong, "eval_start") + Line(kStart + 30, "block_stop") +
+                             Line(kStart + 30, "run_stop", "null", "{\"status\": \"success\"}");
+    const Translation log = Translate(text);
+    ASSERT_EQ(log.problems_total, 1U) << wrong;
+    EXPECT_EQ(log.problems[0].line, 3U);
+    EXPECT_NE(log.problems[0].sentence.find("time_ms lies "), std::string::npos);
+    auto import = jsonl::ReadEvents(log.events, {});
+    ASSERT_TRUE(import.ok());
+    ledger::Ledger ledger;
+    ledger.Add(import->runs.back());
+    EXPECT_EQ(ledger.MakeReport().elapsed_ns, 30 * kSecond) << wrong;
+  }
+}
+
+TEST(TranslateMllogTest, SaysWhatIsWrongWithAnEntry) {
+  for (const auto& [entry, words] : {
+           std::pair<const char*, const char*>(R"({"time_ms": 1.5, "key": "x"})", "time_ms is no"),
+           {R"({"time_ms": "5", "key": "x"})", "time_ms is no"},
+           {R"({"time_ms": null, "key": "x"})", "time_ms is no"},
+           {R"({"key": "x"})", "time_ms is no"},
+           {R"({"time_ms": 9007199254740992, "key": "x"})", "time_ms is no"},
+           {R"({"time_ms": 5})", "key is no text"},
+       }) {
+    const Translation log = Translate(std::string(":::MLLOG ") + entry + "\n");
+    ASSERT_EQ(log.problems_total, 1U) << entry;
+    EXPECT_NE(log.problems[0].sentence.find(words), std::string::npos) << log.problems[0].sentence;
+  }
 }
 
 TEST(TranslateMllogTest, MetricsKeepTheirStep) {
