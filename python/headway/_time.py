@@ -15,7 +15,8 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 
 def to_ns(time: datetime.datetime) -> int:
     """Nanoseconds since the epoch, exactly."""
-    return (time.astimezone(datetime.timezone.utc) - _EPOCH) // _MICROSECOND * 1000
+    aware = time if time.tzinfo is not None else time.astimezone(datetime.timezone.utc)
+    return (aware - _EPOCH) // _MICROSECOND * 1000
 
 
 def to_text(time: Time) -> str:

@@ -392,12 +392,12 @@ PyObject* Exact(PyObject* self, PyObject* arguments) noexcept {
     std::vector<compat::Exclusion> exclusions;
     if (!ToExclusions(list, &exclusions)) return nullptr;
     ledger::Query query;
-    query.now = std::llround(now * 1e6) * 1000;
+    query.now = compat::DatetimeNs(now);
     if (window != Py_None) {
       double from = 0;
       double to = 0;
       if (!ToPair(window, &from, &to)) return nullptr;
-      query.window = {std::llround(from * 1e6) * 1000, std::llround(to * 1e6) * 1000};
+      query.window = {compat::DatetimeNs(from), compat::DatetimeNs(to)};
     }
     compat::Calculator& calculator = CalculatorOf(self);
     std::optional<ledger::Ledger>& own = *reinterpret_cast<CompatCalculator*>(self)->ledger;

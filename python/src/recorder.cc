@@ -359,18 +359,24 @@ PyObject* ExcludeNs(PyObject* self_object, PyObject* const* values, Py_ssize_t c
 // --- history: what happened at another time, which is None for now
 // -----------------------------------------------------------------------------------------
 
-std::int64_t TimeOf(PyObject* value) {
+// Nothing: it is no time, or one that nanoseconds in 64 bits don't reach (1677 to 2262); the call
+// is dropped.
+std::optional<std::int64_t> TimeOf(PyObject* self, PyObject* value) {
   if (value == nullptr || value == Py_None) return HEADWAY_NO_TIME;
-  return ToInteger(value).value_or(HEADWAY_NO_TIME);
+  const std::optional<std::int64_t> time = ToInteger(value);
+  if (!time) Drop(&Self(self), Call::kAt, value);
+  return time;
 }
 
-PyObject* JobStartAt(PyObject* self, PyObject* time) noexcept {
-  headway_job_start_at(Self(self).state->recorder, TimeOf(time));
+PyObject* JobStartAt(PyObject* self, PyObject* value) noexcept {
+  const std::optional<std::int64_t> time = TimeOf(self, value);
+  if (time) headway_job_start_at(Self(self).state->recorder, *time);
   Py_RETURN_NONE;
 }
 
-PyObject* JobEndAt(PyObject* self, PyObject* time) noexcept {
-  headway_job_end_at(Self(self).state->recorder, 0, TimeOf(time));
+PyObject* JobEndAt(PyObject* self, PyObject* value) noexcept {
+  const std::optional<std::int64_t> time = TimeOf(self, value);
+  if (time) headway_job_end_at(Self(self).state->recorder, 0, *time);
   Py_RETURN_NONE;
 }
 
@@ -380,7 +386,8 @@ PyObject* StepStartAt(PyObject* self_object, PyObject* const* values, Py_ssize_t
   RecorderObject& self = Self(self_object);
   const std::optional<std::int64_t> step = count == 2 ? ToInteger(values[0]) : std::nullopt;
   if (step) {
-    headway_step_start_at(self.state->recorder, *step, TimeOf(values[1]));
+    const std::optional<std::int64_t> time = TimeOf(self_object, values[1]);
+    if (time) headway_step_start_at(self.state->recorder, *step, *time);
   } else {
     Drop(&self, Call::kAt, count > 0 ? values[0] : nullptr);
   }
@@ -396,9 +403,10 @@ PyObject* SpanBeginAt(PyObject* self_object, PyObject* const* values, Py_ssize_t
     const std::int64_t kind = ToInteger(values[0]).value_or(0);
     const std::optional<headway_name_id> name = NameOf(&self, Call::kAt, values[1]);
     const std::int64_t step = ToInteger(values[2]).value_or(HEADWAY_NO_STEP);
-    if (name) {
+    const std::optional<std::int64_t> time = TimeOf(self_object, values[3]);
+    if (name && time) {
       span = headway_span_begin_at(self.state->recorder, static_cast<headway_span_kind>(kind),
-                                   HEADWAY_BLOCKING_DEFAULT, *name, step, TimeOf(values[3]));
+                                   HEADWAY_BLOCKING_DEFAULT, *name, step, *time);
     }
   }
   return PyLong_FromUnsignedLongLong(span);
@@ -409,7 +417,8 @@ PyObject* SpanEndAt(PyObject* self, PyObject* const* values, Py_ssize_t count, P
   if (count == 2) {
     const headway_span span = PyLong_AsUnsignedLongLong(values[0]);
     Swallow();
-    headway_span_end_at(Self(self).state->recorder, span, TimeOf(values[1]));
+    const std::optional<std::int64_t> time = TimeOf(self, values[1]);
+    if (time) headway_span_end_at(Self(self).state->recorder, span, *time);
   }
   Py_RETURN_NONE;
 }
@@ -419,8 +428,10 @@ PyObject* CapacityAt(PyObject* self, PyObject* const* values, Py_ssize_t count,
                      PyObject*) noexcept {
   if (count == 4) {
     const auto number = [values](int i) { return ToInteger(values[i]).value_or(-1); };
-    headway_capacity_at(Self(self).state->recorder, number(0), number(1), number(2),
-                        TimeOf(values[3]));
+    const std::optional<std::int64_t> time = TimeOf(self, values[3]);
+    if (time) {
+      headway_capacity_at(Self(self).state->recorder, number(0), number(1), number(2), *time);
+    }
   }
   Py_RETURN_NONE;
 }

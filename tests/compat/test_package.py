@@ -247,6 +247,75 @@ def test_a_disabled_recorder_does_nothing(data: Path) -> None:
     assert not data.exists()
 
 
+@pytest.mark.parametrize("question", ["whole", "interval", "exclusions"])
+def test_without_a_job_start_exact_answers_from_the_first_record_on(
+    question: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from ml_goodput_measurement import goodput
+
+    log = Log()
+    recorder = goodput.GoodputRecorder("job", "log", True, log)
+    for step in range(50, 60):
+        recorder.record_step_start_time(step, at((step - 50) * 10))
+    recorder.record_job_end_time(at(100))
+
+    def ask(calculator: Any) -> float:
+        if question == "interval":
+            return float(calculator.get_job_goodput_interval(at(-50), at(100))[0])
+        if question == "exclusions":
+            return float(calculator.get_job_goodput_with_exclusions([])[0])
+        return float(calculator.get_job_goodput()[0])
+
+    if question == "whole":
+        with pytest.raises(ValueError, match="no job start was recorded"):
+            ask(goodput.GoodputCalculator("job", "log", log))
+    monkeypatch.setenv("HEADWAY_ACCOUNTING", "exact")
+    caplog.clear()
+    calculator = goodput.GoodputCalculator("job", "log", log)
+    assert [ask(calculator), ask(calculator)] == [100.0, 100.0]
+    assert [m for m in caplog.messages if "no job start is among" in m] == caplog.messages[:1]
+    assert len(caplog.messages) == 1
+
+
+@pytest.mark.parametrize("hours", [-5, 0, 5, None])
+@pytest.mark.parametrize("far", [datetime.datetime.max, datetime.datetime.min])
+def test_the_first_and_the_last_datetime_in_any_zone(
+    far: datetime.datetime,
+    hours: int | None,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    from ml_goodput_measurement import goodput
+
+    def zoned(time: datetime.datetime) -> datetime.datetime:
+        if hours is None:
+            return time
+        return time.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=hours)))
+
+    # What can't be is left out; the training goes on, and the job has its numbers.
+    recorder = goodput.GoodputRecorder("far", "log", True)
+    recorder.record_job_start_time(at(0))
+    for step in range(5):
+        recorder.record_step_start_time(step, at(5 + step * 3))
+    recorder.record_step_start_time(5, zoned(far))
+    recorder.record_data_loading_start_time(zoned(far))
+    recorder.record_data_loading_end_time(zoned(far))
+    assert [record.message for record in caplog.records if "is left out" in record.message]
+    recorder.record_job_end_time(at(20))
+    log = Log()
+    goodput.GoodputRecorder("far", "log", True, log).record_job_start_time(zoned(far))
+    (entry,) = log.entries
+    assert abs(entry["job_start_time"]) > 6e10
+
+    everything = zoned(datetime.datetime.min), zoned(datetime.datetime.max)
+    for accounting in ("compat", "exact"):
+        monkeypatch.setenv("HEADWAY_ACCOUNTING", accounting)
+        calculator = goodput.GoodputCalculator("far", "log")
+        goodput_, _, _, seconds, _ = calculator.get_job_goodput_interval(*everything)
+        assert (round(goodput_, 6), seconds) == (75.0, 20.0), accounting
+        assert calculator.get_interval_metric_details(*everything)["interval_goodput"]
+
+
 def test_names_times_and_arguments_that_broke_the_original() -> None:
     from ml_goodput_measurement import goodput
 

@@ -9,16 +9,10 @@
 namespace headway::compat {
 namespace {
 
-// Entries come from datetimes, which count microseconds.
-std::int64_t ToNs(double seconds) {
-  constexpr double kFarthest = 4e9;  // seconds: beyond what the ledger takes as it is
-  return std::llround(std::clamp(seconds, -kFarthest, kFarthest) * 1e6) * 1000;
-}
-
 Record MakeRecord(RecordType type, double time) {
   Record record;
   record.type = type;
-  record.time_ns = ToNs(time);
+  record.time_ns = DatetimeNs(time);
   return record;
 }
 
@@ -123,6 +117,11 @@ constexpr Badput BadputOf(Category category) {
 
 }  // namespace
 
+std::int64_t DatetimeNs(double seconds) {
+  constexpr double kFarthest = 4e9;  // seconds: beyond what the ledger takes as it is
+  return std::llround(std::clamp(seconds, -kFarthest, kFarthest) * 1e6) * 1000;
+}
+
 ledger::Ledger ToLedger(const EntryLog& log) {
   ledger::Ledger ledger;
   Writer writer;
@@ -152,8 +151,8 @@ void Exclude(std::span<const Exclusion> exclusions, ledger::Ledger* ledger) {
   record.type = RecordType::kExclude;
   record.writer = ledger->AddWriter(user);
   for (const Exclusion& exclusion : exclusions) {
-    record.a = ToNs(exclusion.from);
-    record.b = ToNs(exclusion.to);
+    record.a = DatetimeNs(exclusion.from);
+    record.b = DatetimeNs(exclusion.to);
     record.time_ns = record.a;
     ledger->Add(record);
     ++record.seq;

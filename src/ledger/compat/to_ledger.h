@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "ledger/compat/account.h"
@@ -9,6 +10,10 @@
 #include "model/report.h"
 
 namespace headway::compat {
+
+/// Nanoseconds since the epoch of a time of the incumbent's. Such times come from datetimes, so
+/// they count microseconds; beyond what the ledger takes they become the nearest that it does.
+std::int64_t DatetimeNs(double seconds);
 
 /// The entries as records, for exact accounting: one process's event file, in order of its times.
 ledger::Ledger ToLedger(const EntryLog& log);

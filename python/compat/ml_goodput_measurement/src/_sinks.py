@@ -6,6 +6,7 @@ A sink takes what happened and when; without a time it happened now.
 from __future__ import annotations
 
 import datetime
+import functools
 import logging
 import os
 import signal
@@ -203,6 +204,7 @@ class JournalSink:
                     resume=resume,
                     heartbeat=self._now,
                     hook_sigterm=_may_hook_sigterm(),
+                    on_drop=functools.partial(_tell_drop, self._job_name),
                     exit_ends_job=False,
                     job_start=False,
                 )
@@ -226,6 +228,15 @@ def _may_hook_sigterm() -> bool:
         return signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     except ValueError:
         return False
+
+
+def _tell_drop(job_name: str, _: str, value: object = None) -> None:
+    _log.warning(
+        "a record of %r is left out, and so are others like it: %r is no number or time "
+        "(in nanoseconds since 1970) that can be kept",
+        job_name,
+        value,
+    )
 
 
 def _ns(time: Time) -> int | None:

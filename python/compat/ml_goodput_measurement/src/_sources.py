@@ -88,6 +88,7 @@ class _CalculatorSource:
         self.refresh()
         time = to_seconds(now())
         if exact():
+            self._tell_missing_start()
             answer = self._calculator.exact(time, None, exclusions)
             return Answer.of(answer), self._calculator.step_seconds()
         answer, times = self._calculator.without(exclusions, time)
@@ -108,12 +109,15 @@ class _CalculatorSource:
         self._start_missing = True
         _log.warning("no job start is among the records; the numbers are of what they tell of")
 
-    @staticmethod
     def _window_of(
-        calculator: _native.CompatCalculator, start: datetime.datetime, end: datetime.datetime
+        self,
+        calculator: _native.CompatCalculator,
+        start: datetime.datetime,
+        end: datetime.datetime,
     ) -> Window:
         window = to_seconds(start), to_seconds(end)
         if exact():
+            self._tell_missing_start()
             answer = Answer.of(calculator.exact(to_seconds(now()), window, []))
             problem = "" if answer.total else "the job did not run within the interval"
             return Window(answer if answer.total else None, problem, calculator.efficiency(*window))
