@@ -133,4 +133,6 @@ HISTORIES: dict[int, calls.History] = {
          *_steps(0, 5, 60, 10), _end(110)],
         110,
     ),
+    # A reader that returns an entry once more.
+    49: _history([_start(), *_steps(0, 3, 10, 10), ["step", 30, 2], *_steps(3, 2, 40, 10)], 60),
 }

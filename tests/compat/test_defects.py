@@ -26,7 +26,7 @@ ROWS = _rows()
 
 
 def test_all_defects_have_a_row() -> None:
-    assert sorted(ROWS) == list(range(1, 49))
+    assert sorted(ROWS) == list(range(1, 50))
 
 
 def test_rows_with_numbers_are_checked() -> None:
@@ -56,3 +56,12 @@ def test_number(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
             goodput = answer["cumulative"]
         answers.append(goodput if isinstance(goodput, str) else f"{goodput[0]:.2f} %")
     assert tuple(answers) == ROWS[number]
+
+
+def test_an_entry_that_comes_once_more_is_a_disruption_in_compat_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for accounting, disruptions in (("compat", 1), ("exact", 0)):
+        monkeypatch.setenv("HEADWAY_ACCOUNTING", accounting)
+        details = runner.Runner("drop-in-log").answer(defects.HISTORIES[49])["details"]
+        assert details["disruption_count"] == disruptions, accounting
