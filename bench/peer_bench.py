@@ -6,7 +6,7 @@ that its own tests use for that, so that no network and no protobuf is in its ti
 those of a run that write_history has written: what headway reads from the journals, the peer gets
 as the entries that it would have recorded.
 
-Prints figures as lines of JSON, for bench/run. Needs what bench/peer_requirements.txt lists.
+Prints figures as lines of JSON, for bench/run. Needs what tools/requirements-original.txt lists.
 
 Usage: peer_bench.py --data DIR --run RUN [--headway PROGRAM] [--ledger-bench PROGRAM]
 """
