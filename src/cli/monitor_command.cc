@@ -68,7 +68,7 @@ class MonitorCommand final : public Command {
   }
 
   Result<int> Run(const Context&) override {
-    const Result<int> result = Watch();
+    Result<int> result = Watch();
     if (control_ && !result.ok()) monitor::Tell(kControl, result.status().message());
     return result;
   }

@@ -269,8 +269,9 @@ void DescribeSinks(Description* description, SinkOptions* options) {
 Result<std::vector<std::unique_ptr<Sink>>> OpenSinks(const SinkOptions& options) {
   std::vector<std::unique_ptr<Sink>> sinks;
   auto add = [&sinks](SinkResult sink) {
-    if (sink.ok()) sinks.push_back(*std::move(sink));
-    return sink.status();
+    if (!sink.ok()) return sink.status();
+    sinks.push_back(*std::move(sink));
+    return OkStatus();
   };
   if (!options.tensorboard.empty()) HEADWAY_RETURN_IF_ERROR(add(OpenTensorBoard(options)));
   if (!options.prometheus_file.empty()) HEADWAY_RETURN_IF_ERROR(add(OpenPrometheusFile(options)));

@@ -69,6 +69,7 @@ Result<UniqueFd> Outbox::Lock(const std::string& directory) {
   UniqueFd lock = OpenFile(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
   if (!lock.ok()) return ErrnoStatus(errno, "open", path);
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return ErrnoStatus(errno, "lock", path);  // some disks can't
     return Status(Code::kFailedPrecondition, "another process sends what is in " + directory +
                                                  "; end it, or give this one another directory");
   }

@@ -111,7 +111,7 @@ Status TensorBoardSink::Write() {
                                    pending_.size() - written, static_cast<off_t>(size_ + written));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
-      const Status status = ErrnoStatus(count < 0 ? errno : ENOSPC, "write", path_);
+      Status status = ErrnoStatus(count < 0 ? errno : ENOSPC, "write", path_);
       // Half a record would end what a reader sees of the file.
       (void)!::ftruncate(file_.get(), static_cast<off_t>(size_));
       return status;
