@@ -135,8 +135,8 @@ HEADWAY_API void headway_close(headway_recorder* recorder) HEADWAY_NOEXCEPT;
 HEADWAY_API void headway_release(headway_recorder* recorder, const void* owner) HEADWAY_NOEXCEPT;
 
 /* Steps. A step lasts from its start to the next start, its hard end or the end of the attempt.
- * Steps are numbered from 0 on, through all restarts; a number below 0 means nothing: the record is
- * not kept, and counted (headway_dropped()). */
+ * Steps are numbered from 0 to 2^63 - 2, through all restarts; any other number means nothing: the
+ * record is not kept, and counted (headway_dropped()). */
 
 /**
  * Step `step` starts now, and the one before it, if it runs, has completed. The thread that starts
@@ -179,7 +179,8 @@ typedef enum headway_blocking {
   HEADWAY_BLOCKING_NO = 2   /**< in the background: takes no time away from training */
 } headway_blocking;
 
-/** A name of this recorder, from headway_name(). 0 is the empty name. */
+/** A name of this recorder, from headway_name(). 0 is the empty name. A record with any other
+ * number is not kept, and counted (headway_dropped()). */
 typedef uint32_t headway_name_id;
 
 /** A span that has begun. 0: none; ending it does nothing. */
@@ -196,7 +197,7 @@ HEADWAY_API headway_name_id headway_name(headway_recorder* recorder,
 /**
  * Begins a span now. `step`: what it belongs to, for people; HEADWAY_NO_STEP (and anything below
  * 0): no step. A kind, a blocking value or a name that does not exist, or no space: nothing is
- * recorded, and the answer is 0.
+ * recorded, it is counted (headway_dropped()), and the answer is 0.
  */
 HEADWAY_API headway_span headway_span_begin(headway_recorder* recorder, headway_span_kind kind,
                                             headway_blocking blocking, headway_name_id name,
@@ -231,12 +232,12 @@ HEADWAY_API void headway_capacity_at(headway_recorder* recorder, int64_t availab
 
 /* Facts. */
 
-/** The state after `step` is safe: training could resume from it now. Steps count from 0 on, as
+/** The state after `step` is safe: training could resume from it now. Steps are numbered as
  * there. */
 HEADWAY_API void headway_checkpoint_saved(headway_recorder* recorder,
                                           int64_t step) HEADWAY_NOEXCEPT;
 
-/** Training goes back to `step` on purpose; what was done since is lost. Steps count from 0 on, as
+/** Training goes back to `step` on purpose; what was done since is lost. Steps are numbered as
  * there. */
 HEADWAY_API void headway_rollback(headway_recorder* recorder, int64_t step) HEADWAY_NOEXCEPT;
 
@@ -253,8 +254,8 @@ HEADWAY_API void headway_capacity(headway_recorder* recorder, int64_t available,
 HEADWAY_API void headway_exclude(headway_recorder* recorder, int64_t from_ns, int64_t to_ns,
                                  headway_name_id reason) HEADWAY_NOEXCEPT;
 
-/** A metric's value. `step` may be HEADWAY_NO_STEP; any other number below 0 means nothing, and the
- * value is not kept, and counted. NaN and infinities are kept as they are. */
+/** A metric's value. `step` may be HEADWAY_NO_STEP; any other number that is no step's means
+ * nothing, and the value is not kept, and counted. NaN and infinities are kept as they are. */
 HEADWAY_API void headway_log(headway_recorder* recorder, headway_name_id metric, double value,
                              int64_t step) HEADWAY_NOEXCEPT;
 

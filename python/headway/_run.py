@@ -342,7 +342,7 @@ def _tell_drop(call: str, value: object = _NOTHING) -> None:
     if call == "exclude" and type(value) is ValueError:
         what = str(value)
     elif isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
-        what = f"{value!r}: a step is a whole number from 0 on"
+        what = f"{value!r}: a step is a whole number from 0 to 2^63 - 2"
     _log.warning(
         "headway dropped a call of %s() that it could not understand (%s)%s; "
         "further ones are only counted",

@@ -1,5 +1,7 @@
 #include "arguments.h"
 
+#include "model/record.h"
+
 namespace headway::python {
 namespace {
 
@@ -50,7 +52,7 @@ std::optional<std::int64_t> ToInteger(PyObject* value) noexcept {
 
 std::optional<std::int64_t> ToStep(PyObject* value) noexcept {
   const std::optional<std::int64_t> number = ToInteger(value);
-  return number && *number >= 0 ? number : std::nullopt;
+  return number && IsStep(*number) ? number : std::nullopt;
 }
 
 std::optional<double> ToNumber(PyObject* value) noexcept {

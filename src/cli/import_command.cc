@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "base/json_writer.h"
 #include "base/limits.h"
@@ -99,7 +100,7 @@ class ImportCommand final : public Command {
         target.strict = strict_;
         const Result<ImportedRun> made = CopyJournal(&*input, target, &torn_);
         if (!made.ok()) return made.status();
-        Add(*made);
+        AddJournal(*made);
         continue;
       }
       if (as_ == "cloud-logging") {
@@ -272,11 +273,20 @@ class ImportCommand final : public Command {
                                    (import->problems.empty() ? ": it is empty" : "")};
     }
     const Result<std::vector<ImportedRun>> made =
-        WriteRuns(events, import->runs, {dir, place_.project, run_, replace_});
+        WriteRuns(import->runs, {dir, place_.project, run_, replace_});
     if (!made.ok()) return made.status();
     for (const ImportedRun& run : *made) Add(run);
     event_runs_ = std::max(event_runs_, made->size());
     return OkStatus();
+  }
+
+  /// A journal that was named before, or of which this is another copy, counts once.
+  void AddJournal(ImportedRun made) {
+    const auto [counted, first] = copied_.try_emplace({made.uid, made.journal}, 0);
+    if (!first) made.journals = 0;
+    const std::uint64_t all = std::max(counted->second, made.records);
+    made.records = all - std::exchange(counted->second, all);
+    Add(made);
   }
 
   /// Journals of one run make one entry.
@@ -348,7 +358,8 @@ class ImportCommand final : public Command {
       if (run.project != "default") line += " of project " + PrintableLine(run.project);
       line += run.unchanged ? " is there already, with these " : ": ";
       line += Counted(run.records, "record") + " in " + Counted(run.journals, "journal");
-      if (!run.unchanged) line += ", from " + ShowTime(ledger::TakenTime(run.start)) + " UTC on";
+      if (!run.unchanged && run.records > 0)
+        line += ", from " + ShowTime(ledger::TakenTime(run.start)) + " UTC on";
       *context.out << line << "\n";
     }
     if (import.problems_total > 0) {
@@ -419,8 +430,9 @@ class ImportCommand final : public Command {
   bool replace_ = false;
   Place place_;
   std::vector<ImportedRun> runs_;
-  std::vector<Status> damage_;        // of foreign logs
-  std::vector<JournalProblem> torn_;  // of journals
+  std::vector<Status> damage_;                                     // of foreign logs
+  std::vector<JournalProblem> torn_;                               // of journals
+  std::map<std::pair<RunUid, JournalUid>, std::uint64_t> copied_;  // records
   std::size_t event_runs_ = 0;
   std::map<std::string, EventText> jobs_;  // of cloud logs
   std::uint64_t entries_left_out_ = 0;

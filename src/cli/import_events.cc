@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -48,11 +50,82 @@ std::vector<std::vector<const Record*>> ByWriter(const RunRecords& run) {
   return records;
 }
 
+// Where a span's end names its begin: the begin's place among the records, which both share.
+class Begins {
+ public:
+  void Add(std::uint64_t seq, std::int64_t place) { begins_.emplace_back(seq, place); }
+  std::optional<std::int64_t> Find(std::int64_t handle) const {
+    const auto seq = static_cast<std::uint64_t>(handle);
+    const auto begin = std::lower_bound(
+        begins_.begin(), begins_.end(), seq,
+        [](const auto& entry, std::uint64_t number) { return entry.first < number; });
+    if (begin == begins_.end() || begin->first != seq) return std::nullopt;
+    return begin->second;
+  }
+
+ private:
+  std::vector<std::pair<std::uint64_t, std::int64_t>> begins_;  // by rising seq
+};
+
+// What a writer recorded, as a hash: the same however a file spelled, ordered or numbered it.
+class Fingerprint {
+ public:
+  Fingerprint(const RunRecords& run, WriterId writer, const std::vector<const Record*>& records) {
+    const Writer& from = run.writers[writer];
+    for (const std::string* text : {&from.name, &from.attempt_key, &from.host}) {
+      Add(std::to_string(text->size()) + ":" + *text);
+    }
+    const bool dead = writer < run.liveness.size() && run.liveness[writer] == Liveness::kDead;
+    for (const std::int64_t number :
+         {from.rank, from.world_size, from.attempt_index, from.pid, std::int64_t{from.event_file},
+          std::int64_t{from.monotonic}, std::int64_t{from.supervisor}, std::int64_t{dead}}) {
+      Add(std::to_string(number) + ",");
+    }
+    Begins begins;
+    std::int64_t place = 0;
+    for (const Record* record : records) {
+      if (record->type == RecordType::kSpanBegin) begins.Add(record->seq, place);
+      ++place;
+      const std::string_view name = run.names.Text(record->name);
+      const bool names_begin = record->type == RecordType::kSpanEnd && record->b != kNoHandle;
+      const std::int64_t words[] = {
+          static_cast<std::int64_t>(record->type) | static_cast<std::int64_t>(record->span) << 8 |
+              static_cast<std::int64_t>(record->blocking) << 16 |
+              static_cast<std::int64_t>(record->thread) << 32,
+          record->time_ns, record->a,
+          names_begin ? begins.Find(record->b).value_or(INT64_MAX) : record->b,
+          static_cast<std::int64_t>(name.size())};
+      Add({reinterpret_cast<const char*>(words), sizeof words});
+      if (!name.empty()) Add(name);
+    }
+  }
+
+  std::string Hex() {
+    Fold();
+    return HexOf(state_);
+  }
+
+ private:
+  static constexpr std::size_t kFoldBytes = 1 << 16;
+
+  void Add(std::string_view bytes) {
+    pending_ += bytes;
+    if (pending_.size() >= kFoldBytes) Fold();
+  }
+  void Fold() {
+    state_ = Sha256(pending_);
+    pending_.assign(reinterpret_cast<const char*>(state_.data()), state_.size());
+  }
+
+  std::array<std::uint8_t, 32> state_{};
+  std::string pending_;
+};
+
 // Appends the records of one writer. A journal numbers its records anew, so that ends of spans must
 // be told the new number of their begin.
 void AppendAll(const RunRecords& run, const std::vector<const Record*>& records,
                journal::JournalWriter* writer) {
-  std::vector<std::pair<std::uint64_t, std::int64_t>> begins;  // seq here, seq in the journal
+  Begins begins;
   for (const Record* record : records) {
     const std::string_view name = run.names.Text(record->name);
     if (record->type == RecordType::kConfig || record->type == RecordType::kStderrTail) {
@@ -64,19 +137,35 @@ void AppendAll(const RunRecords& run, const std::vector<const Record*>& records,
     }
     Record copy = *record;
     if (record->type == RecordType::kSpanEnd && record->b != kNoHandle) {
-      const auto wanted = static_cast<std::uint64_t>(record->b);
-      const auto begin = std::lower_bound(
-          begins.begin(), begins.end(), wanted,
-          [](const auto& entry, std::uint64_t number) { return entry.first < number; });
       writer->Intern(name);  // may take a number
       // An end that names itself has lost its begin, and must not find another.
-      copy.b = begin != begins.end() && begin->first == wanted
-                   ? begin->second
-                   : static_cast<std::int64_t>(writer->next_seq());
+      copy.b = begins.Find(record->b).value_or(static_cast<std::int64_t>(writer->next_seq()));
     }
     const std::int64_t seq = writer->AppendRecord(copy, name);
-    if (record->type == RecordType::kSpanBegin) begins.emplace_back(record->seq, seq);
+    if (record->type == RecordType::kSpanBegin) begins.Add(record->seq, seq);
   }
+}
+
+// The records of a run by writer, and what each writer is called after what it recorded.
+struct NamedRecords {
+  std::vector<std::vector<const Record*>> records;
+  std::vector<std::string> names;   // [num_writers], all different
+  std::vector<std::string> sorted;  // the same
+};
+
+NamedRecords NameRecords(const RunRecords& run) {
+  NamedRecords named;
+  named.records = ByWriter(run);
+  std::map<std::string, int> seen;
+  for (WriterId w = 0; w < run.writers.size(); ++w) {
+    std::string name = Fingerprint(run, w, named.records[w]).Hex();
+    const int before = seen[name]++;
+    if (before > 0) name += "~" + std::to_string(before);
+    named.names.push_back(std::move(name));
+  }
+  named.sorted = named.names;
+  std::sort(named.sorted.begin(), named.sorted.end());
+  return named;
 }
 
 Status CheckStart(const EventTarget& target, const std::vector<ImportedRun>& made) {
@@ -138,18 +227,21 @@ std::string EventText::PlaceOf(const jsonl::Problem& problem) const {
          std::to_string(problem.offset - source.first_offset) + ")";
 }
 
-Result<std::vector<ImportedRun>> WriteRuns(const EventText& events,
-                                           const std::vector<RunRecords>& runs,
+Result<std::vector<ImportedRun>> WriteRuns(const std::vector<RunRecords>& runs,
                                            const EventTarget& target) {
-  const std::string base = "headway-import-1\n" + std::to_string(target.project.size()) + ":" +
+  const std::string base = "headway-import-2\n" + std::to_string(target.project.size()) + ":" +
                            target.project + "\n" + std::to_string(target.run.size()) + ":" +
-                           target.run + "\n" + HexOf(Sha256(events.text));
+                           target.run;
   std::vector<ImportedRun> made;
+  std::vector<NamedRecords> named;
   for (std::size_t r = 0; r < runs.size(); ++r) {
+    named.push_back(NameRecords(runs[r]));
+    std::string key = base;
+    for (const std::string& name : named.back().sorted) key += "\n" + name;
     ImportedRun run;
     run.name = target.run;
     run.project = target.project;
-    run.uid = DeriveUid<RunUid>(base + "\n" + std::to_string(r));
+    run.uid = DeriveUid<RunUid>(key);
     // What was found wrong with the lines is not a record that they hold.
     run.records = static_cast<std::uint64_t>(std::ranges::count_if(
         runs[r].records, [](const Record& record) { return record.type != RecordType::kNote; }));
@@ -166,7 +258,7 @@ Result<std::vector<ImportedRun>> WriteRuns(const EventText& events,
   std::vector<std::string> files;
   std::set<JournalUid> own;
   for (std::size_t r = 0; r < runs.size(); ++r) {
-    const std::vector<std::vector<const Record*>> records = ByWriter(runs[r]);
+    const std::vector<std::vector<const Record*>>& records = named[r].records;
     made[r].unchanged = true;
     for (std::size_t w = 0; w < records.size(); ++w) {
       const Writer& from = runs[r].writers[w];
@@ -174,7 +266,7 @@ Result<std::vector<ImportedRun>> WriteRuns(const EventText& events,
       options.lock = false;
       journal::Header& header = options.header;
       header.uid =
-          DeriveUid<JournalUid>(base + "\n" + std::to_string(r) + "\n" + std::to_string(w));
+          DeriveUid<JournalUid>(base + "\n" + ToHex(made[r].uid) + "\n" + named[r].names[w]);
       header.run_uid = made[r].uid;
       header.origin = journal::Origin::kImport;
       header.event_file = from.event_file;

@@ -40,6 +40,7 @@ struct ImportedRun {
   std::uint64_t records = 0;
   std::int64_t start = 0;
   bool unchanged = false;  ///< it was all there
+  JournalUid journal;      ///< of a journal that was copied
 };
 
 struct EventTarget {
@@ -49,12 +50,11 @@ struct EventTarget {
   bool replace = false;
 };
 
-/// Writes the runs of `import` as journals. Equal text under an equal name gives equal uids, so
-/// that what is there already is left alone. FailedPrecondition when other data of the same start
-/// was imported under the name before and `replace` is not set; ResourceExhausted when the disk is
-/// full: then nothing has changed.
-Result<std::vector<ImportedRun>> WriteRuns(const EventText& events,
-                                           const std::vector<RunRecords>& runs,
+/// Writes `runs` as journals. Equal records under an equal name give equal uids, however a file
+/// spells them, so that what is there already is left alone. FailedPrecondition when other data of
+/// the same start was imported under the name before and `replace` is not set; ResourceExhausted
+/// when the disk is full: then nothing has changed.
+Result<std::vector<ImportedRun>> WriteRuns(const std::vector<RunRecords>& runs,
                                            const EventTarget& target);
 
 }  // namespace headway::cli

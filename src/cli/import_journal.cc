@@ -137,6 +137,7 @@ Result<ImportedRun> CopyJournal(Input* input, const JournalTarget& target,
   made.project = header->project;
   made.uid = header->run_uid;
   made.journals = 1;
+  made.journal = header->uid;
   const auto known = journal::ListJournals(target.dir, header->project, header->run);
   if (!known.ok()) return known.status();
   for (const journal::JournalFile& file : *known) {

@@ -63,7 +63,7 @@ Result<std::vector<ImportedRun>> TensorboardImport::Write(const EventTarget& tar
                                        (files_.size() > 1 ? " and the other files" : ""));
   }
   restarts_ = tensorboard::FindRestarts(files_);
-  return WriteRuns(text_, {run}, target);
+  return WriteRuns({run}, target);
 }
 
 void TensorboardImport::Tell() const {

@@ -169,7 +169,7 @@ struct JournalWriter::Impl {
   std::atomic<std::uint64_t>* live_dropped = nullptr;  // in the mapped header
 
   NameMap names;
-  std::uint32_t next_name = 1;
+  std::atomic<std::uint32_t> next_name{1};  // written under the mutex
 
   // Whether it is time to ask for space (again). By the clock, not by the records: importers stamp
   // those.
@@ -627,16 +627,20 @@ std::uint32_t JournalWriter::Intern(std::string_view name) noexcept {
   if (!owned()) return 0;
   const std::lock_guard lock(impl_->mutex);
   if (const std::uint32_t id = impl_->names.Find(name); id != NameMap::kMissing) return id;
-  if (impl_->next_name > limits::kJournalNames) return 0;
-  const std::uint32_t id = impl_->next_name;
+  const std::uint32_t id = impl_->next_name.load(std::memory_order_relaxed);
+  if (id > limits::kJournalNames) return 0;
   if (impl_->AppendChain(this, kNameType, id, Now(), name) == kNotKept) return 0;
-  ++impl_->next_name;
+  impl_->next_name.store(id + 1, std::memory_order_relaxed);
   try {
     impl_->names.Insert(name, id);
   } catch (...) {
     // Without memory the name gets another id the next time; both stand for the same text.
   }
   return id;
+}
+
+bool JournalWriter::Knows(std::uint32_t name) const noexcept {
+  return name < impl_->next_name.load(std::memory_order_relaxed);
 }
 
 std::int64_t JournalWriter::AppendPayload(RecordType type, std::uint32_t name, MonoNs time,

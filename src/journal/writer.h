@@ -119,6 +119,9 @@ class JournalWriter {
   /// `limits::kNameBytes` are cut.
   std::uint32_t Intern(std::string_view name) noexcept;
 
+  /// Whether `name` is an id that Intern has given, or 0.
+  bool Knows(std::uint32_t name) const noexcept;
+
   /// Reserves and faults in space ahead of use. Called each second by whoever has a thread to
   /// spare, so that recording threads at ordinary rates never have to do it themselves.
   void Maintain() noexcept;

@@ -71,6 +71,10 @@ inline constexpr std::int64_t kNoTime = std::numeric_limits<std::int64_t>::min()
 inline constexpr std::int64_t kNoStep = std::numeric_limits<std::int64_t>::min();
 inline constexpr std::int64_t kNoHandle = -1;
 
+/// Steps are numbered from 0 to kLastStep; the number after it stays free for "beyond all".
+inline constexpr std::int64_t kLastStep = std::numeric_limits<std::int64_t>::max() - 1;
+constexpr bool IsStep(std::int64_t number) { return number >= 0 && number <= kLastStep; }
+
 /// Index into a NameTable; 0 is the empty name.
 using NameId = std::uint32_t;
 /// Index into the writers of a run, as the ledger was told them.

@@ -75,19 +75,20 @@ void ForEachOpen(Function function) noexcept {
 // --- steps
 // ---------------------------------------------------------------------------------------
 
-// Steps count from 0 on. A record of another one means nothing, and one start would make of all
-// that was done before it something lost.
+// A record of a number that is no step's means nothing, and a start below 0 would make of all that
+// was done before it something lost.
 void RecordStep(headway_recorder* recorder, RecordType type, int64_t step) noexcept {
   if (recorder == nullptr) return;
   Core& core = *FromHandle(recorder);
-  step >= 0 ? core.Record(type, step) : core.writer().CountUnkept();
+  headway::IsStep(step) ? core.Record(type, step) : core.writer().CountUnkept();
 }
 
 // An end may be that of the step that runs, whichever it is.
 void RecordStepEnd(headway_recorder* recorder, RecordType type, int64_t step) noexcept {
   if (recorder == nullptr) return;
   Core& core = *FromHandle(recorder);
-  step >= 0 || step == HEADWAY_NO_STEP ? core.Record(type, step) : core.writer().CountUnkept();
+  headway::IsStep(step) || step == HEADWAY_NO_STEP ? core.Record(type, step)
+                                                   : core.writer().CountUnkept();
 }
 
 // --- exit
@@ -317,13 +318,14 @@ headway_span headway_span_begin_at(headway_recorder* recorder, headway_span_kind
                                    int64_t time_ns) noexcept {
   const auto raw_kind = static_cast<unsigned>(kind);
   const auto raw_blocking = static_cast<unsigned>(blocking);
-  if (recorder == nullptr || raw_kind == 0 || raw_kind >= headway::kSpanKindCount ||
-      raw_blocking > 2 || name > headway::journal::kMaxNameId) {
+  if (recorder == nullptr) return 0;
+  Core& core = *FromHandle(recorder);
+  if (raw_kind == 0 || raw_kind >= headway::kSpanKindCount || raw_blocking > 2) {
+    core.writer().CountUnkept();
     return 0;
   }
-  Core& core = *FromHandle(recorder);
   return core.BeginSpan(static_cast<SpanKind>(raw_kind), static_cast<Blocking>(raw_blocking), name,
-                        step < 0 ? HEADWAY_NO_STEP : step, core.At(time_ns));
+                        headway::IsStep(step) ? step : HEADWAY_NO_STEP, core.At(time_ns));
 }
 
 void headway_span_end_at(headway_recorder* recorder, headway_span span, int64_t time_ns) noexcept {
@@ -352,7 +354,7 @@ void headway_job_end_at(headway_recorder* recorder, int32_t status, int64_t time
 
 void headway_step_start_at(headway_recorder* recorder, int64_t step, int64_t time_ns) noexcept {
   if (recorder == nullptr) return;
-  if (step < 0) return FromHandle(recorder)->writer().CountUnkept();
+  if (!headway::IsStep(step)) return FromHandle(recorder)->writer().CountUnkept();
   FromHandle(recorder)->RecordAt(RecordType::kStepStart, FromHandle(recorder)->At(time_ns), step);
 }
 
@@ -394,7 +396,8 @@ void headway_exclude(headway_recorder* recorder, int64_t from_ns, int64_t to_ns,
 void headway_log(headway_recorder* recorder, headway_name_id metric, double value,
                  int64_t step) noexcept {
   if (recorder == nullptr) return;
-  if (step < 0 && step != HEADWAY_NO_STEP) return FromHandle(recorder)->writer().CountUnkept();
+  if (!headway::IsStep(step) && step != HEADWAY_NO_STEP)
+    return FromHandle(recorder)->writer().CountUnkept();
   std::int64_t bits;
   std::memcpy(&bits, &value, sizeof bits);
   FromHandle(recorder)->RecordNamed(RecordType::kMetric, metric, step, bits);

@@ -156,7 +156,7 @@ TEST_F(ApiTest, StepsBelowZeroAreCountedAndNotKept) {
   ASSERT_EQ(headway_open(&options, &recorder, nullptr, 0), 0);
   headway_step_start(recorder, 0);
   std::uint64_t unkept = 0;
-  for (const std::int64_t step : {std::int64_t{-1}, std::int64_t{-7}, INT64_MIN + 1}) {
+  for (const std::int64_t step : {std::int64_t{-1}, std::int64_t{-7}, INT64_MIN + 1, INT64_MAX}) {
     headway_step_start(recorder, step);
     headway_step_start_at(recorder, step, 1);
     headway_step_end(recorder, step);
@@ -265,14 +265,34 @@ TEST_F(ApiTest, WrongArgumentsDoNothing) {
   EXPECT_EQ(
       headway_span_begin(run.handle(), HEADWAY_CUSTOM, static_cast<headway_blocking>(3), 0, 0), 0u);
   EXPECT_EQ(headway_span_begin(run.handle(), HEADWAY_CUSTOM, HEADWAY_BLOCKING_NO, 1u << 24, 0), 0u);
+  EXPECT_EQ(run.dropped(), 4u);
   headway_span_end(run.handle(), 0);
   headway_config(run.handle(), nullptr, nullptr, 5);
   EXPECT_EQ(headway_name(run.handle(), nullptr), 0u);
-  EXPECT_EQ(run.dropped(), 0u);
+  EXPECT_EQ(run.dropped(), 4u);
   headway_exclude(run.handle(), 2, 1, 0);
-  EXPECT_EQ(run.dropped(), 1u);
+  EXPECT_EQ(run.dropped(), 5u);
   run.Finish();
   EXPECT_EQ(ReadRun().records.size(), 2u);
+}
+
+TEST_F(ApiTest, AnotherRecordersNamesAndSpansAreNotKept) {
+  Recorder other = Recorder::Open({.run = "other"});
+  Recorder run = Recorder::Open({.run = "r"});
+  const headway_name_id eval = headway_name(other.handle(), "eval");
+  const headway_span span =
+      headway_span_begin(other.handle(), HEADWAY_CUSTOM, HEADWAY_BLOCKING_YES, eval, 0);
+  ASSERT_NE(span, 0u);
+  EXPECT_EQ(headway_span_begin(run.handle(), HEADWAY_CUSTOM, HEADWAY_BLOCKING_YES, eval, 0), 0u);
+  headway_span_end(run.handle(), span);
+  headway_log(run.handle(), eval, 1.0, 0);
+  headway_exclude(run.handle(), 1, 2, eval);
+  EXPECT_EQ(run.dropped(), 4u);
+  headway_log(run.handle(), headway_name(run.handle(), "loss"), 1.0, 0);
+  EXPECT_EQ(run.dropped(), 4u);
+  other.Finish();
+  run.Finish();
+  EXPECT_EQ(ReadRun("r").records.size(), 3u);
 }
 
 // --- Ends

@@ -212,6 +212,10 @@ MonoNs Core::At(std::int64_t time_ns) const noexcept {
 
 std::uint64_t Core::BeginSpan(SpanKind kind, Blocking blocking, std::uint32_t name,
                               std::int64_t step, MonoNs at) noexcept {
+  if (!writer_->Knows(name)) {
+    writer_->CountUnkept();
+    return 0;
+  }
   const std::int64_t seq = writer_->Append(
       journal::MetaHigh(RecordType::kSpanBegin, kind, blocking, ThreadOrdinal()), at, step, name);
   // A begin that was not kept has no end either.
@@ -224,6 +228,7 @@ void Core::EndSpan(std::uint64_t span, MonoNs at) noexcept {
   const auto blocking = static_cast<Blocking>((span >> 55) & 3);
   const auto name = static_cast<std::uint32_t>((span >> 31) & journal::kMaxNameId);
   const auto seq = static_cast<std::int64_t>(span & ((std::uint64_t{1} << 31) - 1));
+  if (!writer_->Knows(name)) return writer_->CountUnkept();  // another recorder's
   writer_->Append(journal::MetaHigh(RecordType::kSpanEnd, kind, blocking, ThreadOrdinal()), at,
                   kNoStep, journal::PackSpanEnd(seq, name));
 }

@@ -98,6 +98,7 @@ class Core {
   /// A wall time as the journal's clock would have read; kNoTime: now.
   MonoNs At(std::int64_t time_ns) const noexcept;
   void RecordNamed(RecordType type, std::uint32_t name, std::int64_t a, std::int64_t b) noexcept {
+    if (!writer_->Knows(name)) return writer_->CountUnkept();
     writer_->Append(journal::NamedMetaHigh(static_cast<std::uint8_t>(type), name), writer_->Now(),
                     a, b);
   }

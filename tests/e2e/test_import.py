@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from conftest import EXAMPLES, ROOT, Headway, wait_until
 
+NAMES = [path.stem for path in EXAMPLES.glob("*.jsonl")]
+
 
 def events(*lines: dict[str, object]) -> str:
     return "".join(json.dumps(line) + "\n" for line in lines)
@@ -42,6 +44,64 @@ def test_importing_again_changes_nothing(headway: Headway) -> None:
     assert len(headway.files()) == 3
 
 
+def spelled_otherwise(text: str) -> dict[str, bytes]:
+    """The same events, spelled in other ways."""
+    lines = text.splitlines()
+    objects = [json.loads(line) for line in lines]
+    wide = [json.dumps(dict(reversed(o.items())), separators=(" , ", " :  ")) for o in objects]
+    nanoseconds = [
+        json.dumps({"ts_ns": round(o["ts"] * 1e9), **{k: o[k] for k in o if k != "ts"}})
+        for o in objects
+    ]
+    return {
+        "CRLF": "\r\n".join([*lines, ""]).encode(),
+        "no last line end": "\n".join(lines).encode(),
+        "blank lines": "\n\n".join(["", *lines, "", ""]).encode(),
+        "byte order mark": "\n".join(["\ufeff" + lines[0], *lines[1:], ""]).encode(),
+        "spaces and order of fields": "\n".join([*wide, ""]).encode(),
+        "nanoseconds": "\n".join([*nanoseconds, ""]).encode(),
+        "each line twice": "\n".join([x for line in lines for x in (line, line)] + [""]).encode(),
+    }
+
+
+@pytest.mark.parametrize("example", sorted({*NAMES} - {"H"}))  # whose last line is torn
+def test_the_same_events_spelled_otherwise_are_the_same(
+    example: str, headway: Headway, tmp_path: Path
+) -> None:
+    text = (EXAMPLES / f"{example}.jsonl").read_text()
+    headway("import", EXAMPLES / f"{example}.jsonl", "--run", "r")
+    before = {path: path.read_bytes() for path in headway.files()}
+    path = tmp_path / "events.jsonl"
+    for what, spelled in spelled_otherwise(text).items():
+        path.write_bytes(spelled)
+        again = headway.json("import", path, "--run", "r")["runs"]
+        assert [run["unchanged"] for run in again] == [True], what
+        assert {path: path.read_bytes() for path in headway.files()} == before, what
+
+
+@pytest.mark.parametrize("example", sorted(NAMES))
+def test_an_export_of_an_import_of_an_export_is_the_same(
+    example: str, headway: Headway, tmp_path: Path
+) -> None:
+    headway("import", EXAMPLES / f"{example}.jsonl", "--run", "r")
+    out = tmp_path / "events.jsonl"
+    headway("export", "r", "--as", "jsonl", "--out", out)
+    headway("import", out, "--run", "q")
+    again = tmp_path / "again.jsonl"
+    headway("export", "q", "--as", "jsonl", "--out", again)
+    (run,) = headway.json("import", again, "--run", "q")["runs"]
+    assert run["unchanged"]
+
+
+def test_a_journal_that_is_named_twice_counts_once(headway: Headway, tmp_path: Path) -> None:
+    headway("import", EXAMPLES / "B.jsonl", "--run", "r")
+    (journal,) = headway.files()
+    copy = tmp_path / "copy.hwj"
+    copy.write_bytes(journal.read_bytes())
+    (run,) = headway.json("import", journal, copy, journal, "--run", "q")["runs"]
+    assert (run["journals"], run["records"]) == (1, 17)
+
+
 def test_other_data_from_the_same_time_is_not_mixed_in(headway: Headway, tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text(simple_run())
@@ -49,6 +109,9 @@ def test_other_data_from_the_same_time_is_not_mixed_in(headway: Headway, tmp_pat
     path.write_text(simple_run() + events({"ts": 4, "type": "exit", "status": 0}))
     refused = headway("import", path, "--run", "r", code=1)
     assert "--replace" in refused.stderr
+    path.write_text(simple_run().replace('"step": 1', '"step": 2'))
+    assert "--replace" in headway("import", path, "--run", "r", code=1).stderr
+    path.write_text(simple_run() + events({"ts": 4, "type": "exit", "status": 0}))
     headway("import", path, "--run", "r", "--replace")
     assert len(headway.json("runs", "list")) == 1
     assert headway.json("goodput", "r")["attempts"][0]["exit_status"] == 0

@@ -182,7 +182,7 @@ def _event(number: int, text: str, obj: dict[str, Any]) -> Event:
     if kind in ("step_start", "checkpoint_saved", "rollback") and event.step is None:
         raise BadLine("no step")
     if kind in ("step_start", "step_end", "checkpoint_saved", "rollback"):
-        if event.step is not None and event.step < 0:
+        if event.step is not None and not 0 <= event.step < INT64_MAX:
             raise BadLine("no such step")
     if kind == "exit" and event.status is None and event.signal in (None, 0):
         raise BadLine("no status and no signal")

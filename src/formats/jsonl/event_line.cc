@@ -86,7 +86,7 @@ class LineReader {
                                                        : " is out of range: ")
              .append(token)
              .append(seconds ? "; it counts seconds, \"ts_ns\" nanoseconds" : "")
-             .append(range && field == Field::kStep ? "; steps count from 0 on" : ""));
+             .append(range && field == Field::kStep ? "; steps count from 0 to 2^63 - 2" : ""));
   }
 
   std::int64_t Integer(Field field, std::int64_t least, std::int64_t most, std::int64_t absent) {
@@ -220,7 +220,7 @@ class LineReader {
     return Step();
   }
 
-  std::int64_t Step() { return Integer(Field::kStep, 0, kMost, kNoStep); }
+  std::int64_t Step() { return Integer(Field::kStep, 0, kLastStep, kNoStep); }
 
   void ReadPayload() {
     Record& record = out_.record;

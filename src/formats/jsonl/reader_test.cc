@@ -290,21 +290,22 @@ TEST(ReadEventsTest, StopsAtTheFirstProblemWhenStrict) {
   EXPECT_TRUE(ReadEvents("{\"ts\":1,\"type\":\"query\"}", strict).ok());
 }
 
-TEST(ReadEventsTest, StepsCountFromZero) {
+TEST(ReadEventsTest, StepsCountFromZeroToTheLast) {
   for (const char* type :
        {"step_start", "step_end", "step_soft_end", "checkpoint_saved", "rollback"}) {
     const auto line = [type](const char* step) {
       return std::string(R"({"ts":1,"type":")") + type + R"(","step":)" + step + "}\n";
     };
-    for (const char* step : {"-1", "-9223372036854775808"}) {
+    for (const char* step : {"-1", "-9223372036854775808", "9223372036854775807"}) {
       const Result<Import> import = ReadEvents("\n" + line(step), {});
       ASSERT_TRUE(import.ok());
       ASSERT_EQ(import->problems.size(), 1U) << type;
       EXPECT_EQ(import->problems[0].line, 2U);
       EXPECT_EQ(import->problems[0].sentence, std::string("the field \"step\" is out of range: ") +
-                                                  step + "; steps count from 0 on");
+                                                  step + "; steps count from 0 to 2^63 - 2");
     }
     EXPECT_EQ(Only(line("0")).a, 0) << type;
+    EXPECT_EQ(Only(line("9223372036854775806")).a, kLastStep) << type;
   }
   EXPECT_EQ(Only(R"({"ts":1,"type":"log","name":"loss","value":1,"step":-5})").a, -5);
 }

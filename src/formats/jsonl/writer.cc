@@ -90,9 +90,9 @@ bool IsOfNoStep(const Record& record) {
   switch (record.type) {
     case RecordType::kStepStart:
     case RecordType::kCheckpointSaved:
-    case RecordType::kRollback: return record.a < 0;
+    case RecordType::kRollback: return !IsStep(record.a);
     case RecordType::kStepEnd:
-    case RecordType::kStepSoftEnd: return record.a < 0 && record.a != kNoStep;
+    case RecordType::kStepSoftEnd: return !IsStep(record.a) && record.a != kNoStep;
     default: return false;
   }
 }
