@@ -1,4 +1,3 @@
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/background.h"
 #include "base/time_format.h"
 #include "cli/commands.h"
 #include "cli/monitor_sinks.h"
@@ -152,7 +152,7 @@ class MonitorCommand final : public Command {
   static void Detach() {
     ::close_range(kControl + 1, ~0U, 0);
     ::setsid();
-    ::setpriority(PRIO_PROCESS, 0, 10);
+    StayInBackground();
   }
 
   Result<monitor::Options> MakeOptions() {
@@ -162,6 +162,7 @@ class MonitorCommand final : public Command {
     options.run = run_;
     options.accounting.exact = accounting_ != "compat";
     options.accounting.elastic = elastic_;
+    options.log = !sinks_.cloud_log.empty();
     if (!ideal_step_.empty()) {
       char* end = nullptr;
       const double seconds = std::strtod(ideal_step_.c_str(), &end);

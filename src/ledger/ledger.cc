@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ledger/intake.h"
+#include "ledger/lead_place.h"
 #include "ledger/run_view.h"
 #include "ledger/snapshot.h"
 
@@ -32,6 +33,22 @@ std::pair<std::int64_t, std::int64_t> NetWindow(const Query& query, const RunVie
                                                 const NetTime& net) {
   if (!query.window) return {view.begin(), view.end()};
   return {net.Net(query.window->first), net.Net(query.window->second)};
+}
+
+enum class Visit { kDone, kEnough, kChanged };
+
+// `last`: nothing of a later attempt has been visited.
+Visit VisitPart(const Attempt& attempt, bool last, LeadPlace::Part* part,
+                const std::function<bool(const Record&)>& visit) {
+  const RecordLog& log = attempt.log();
+  if (part->edition != log.edition() || part->lead != attempt.lead()) return Visit::kChanged;
+  RecordLog::Cursor cursor = part->cursor;
+  for (TimedRecord timed; log.Next(&cursor, &timed); part->cursor = cursor) {
+    if (timed.record.writer != attempt.lead()) continue;
+    if (!last) return Visit::kChanged;
+    if (!visit(timed.record)) return Visit::kEnough;
+  }
+  return Visit::kDone;
 }
 
 }  // namespace
@@ -191,14 +208,30 @@ std::vector<StepSummary> Ledger::Steps(const Query& query) {
 }
 
 void Ledger::VisitLeads(const std::function<void(const Record&)>& visit) {
+  LeadPlace place;
+  VisitLeads(&place, [&visit](const Record& record) {
+    visit(record);
+    return true;
+  });
+}
+
+bool Ledger::VisitLeads(LeadPlace* place, const std::function<bool(const Record&)>& visit) {
   impl_->intake.Refresh();
-  for (const Attempt* attempt : impl_->intake.attempts()) {
-    RecordLog::Cursor cursor;
-    TimedRecord timed;
-    while (attempt->log().Next(&cursor, &timed)) {
-      if (timed.record.writer == attempt->lead()) visit(timed.record);
+  const std::vector<const Attempt*>& attempts = impl_->intake.attempts();
+  if (place->parts.size() > attempts.size()) return false;
+  for (std::size_t i = 0; i < attempts.size(); ++i) {
+    const bool begun = i < place->parts.size();
+    if (!begun) {
+      place->parts.push_back({attempts[i]->log().edition(), attempts[i]->lead()});
+    }
+    LeadPlace::Part* const part = &place->parts[i];
+    switch (VisitPart(*attempts[i], /*last=*/i + 1 == place->parts.size(), part, visit)) {
+      case Visit::kDone: break;
+      case Visit::kEnough: return true;
+      case Visit::kChanged: return false;
     }
   }
+  return true;
 }
 
 std::vector<std::pair<std::int64_t, std::int64_t>> Ledger::Exclusions(std::int64_t as_of) const {

@@ -27,6 +27,8 @@
 
 namespace headway::ledger {
 
+struct LeadPlace;
+
 struct Query {
   /// The instant to look from; later records are unknown. nullopt: the latest `query` record, else
   /// `now` for an open live run, else the last record or the run's end.
@@ -70,6 +72,11 @@ class Ledger {
   /// Calls `visit` for what the lead of each attempt recorded, attempt after attempt, each in its
   /// order, as it was stamped.
   void VisitLeads(const std::function<void(const Record&)>& visit);
+  /// The same, from `*place` on, which moves with it. `visit` returns whether to go on; what it
+  /// did not want is the first of the next call. False: what was visited before is not the
+  /// beginning any more, for late records have changed it; then nothing was visited, and a fresh
+  /// place begins anew. O(what is new).
+  bool VisitLeads(LeadPlace* place, const std::function<bool(const Record&)>& visit);
   /// Where time is excluded, as far as was said at `as_of`, in wall time; in order, disjoint. One
   /// without an end lasts to `as_of`.
   std::vector<std::pair<std::int64_t, std::int64_t>> Exclusions(std::int64_t as_of) const;

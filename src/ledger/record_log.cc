@@ -1,5 +1,6 @@
 #include "ledger/record_log.h"
 
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <type_traits>
@@ -329,9 +330,15 @@ std::size_t PackedRecords::Next(std::span<Record> out) {
 
 void RecordLog::Truncate(const Cursor& cursor) {
   if (cursor.ordinal >= end_.ordinal) return;
+  edition_ = NextEdition();
   end_ = cursor;
   slabs_.Keep(cursor.ordinal == 0 ? 0 : cursor.slab + 1);
   if (!slabs_.empty()) slabs_.back().used = cursor.offset;
+}
+
+std::uint64_t RecordLog::NextEdition() {
+  static std::atomic<std::uint64_t> next{0};
+  return next.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace headway::ledger

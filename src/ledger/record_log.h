@@ -63,6 +63,9 @@ class RecordLog {
 
   /// Forgets every record at and after `cursor`.
   void Truncate(const Cursor& cursor);
+
+  /// As long as it stays the same, records are only appended; no other log ever has it.
+  std::uint64_t edition() const { return edition_; }
   void Clear() { Truncate(Cursor{}); }
 
   std::size_t MemoryBytes() const { return slabs_.MemoryBytes(); }
@@ -70,8 +73,11 @@ class RecordLog {
  private:
   Slabs::Slab& Room();
 
+  static std::uint64_t NextEdition();
+
   Slabs slabs_;
   Cursor end_;
+  std::uint64_t edition_ = NextEdition();
 };
 
 /// Reads what RecordLog::Pack wrote, or any other bytes, never beyond their end.

@@ -102,6 +102,7 @@ Monitor::Monitor(Options options, std::vector<std::unique_ptr<Sink>> sinks)
       state_file_(options_.state_directory) {
   state_ = BeginState(options_);
   auto stream = [this](std::int64_t every_ns, Wanted wanted) {
+    wanted.log = options_.log;
     if (every_ns > 0) streams_.push_back({every_ns, std::move(wanted)});
   };
   stream(options_.whole_every_ns, {.whole = true, .windows = {}});
@@ -131,37 +132,42 @@ std::shared_ptr<const Sample> Monitor::TakeOne(WallNs at, WallNs now, const Want
 }
 
 void Monitor::TakeDue(MonoNs now) {
-  const Status status = sampler_.Refresh();
-  const WallNs wall = SystemClock::WallNow() - (SystemClock::MonoNow() - now);
+  // In order of time, for what was read once is not taken back.
+  std::vector<std::pair<MonoNs, const Stream*>> all;
   for (Stream& stream : streams_) {
     const std::int64_t due = (now - begin_) / stream.every_ns;
-    if (due <= stream.taken) continue;
     const std::int64_t first = std::max(stream.taken + 1, due - kMostMadeUp);
-    stream.taken = due;
-    if (!status.ok()) {
+    for (std::int64_t i = first; i <= due; ++i) {
+      all.emplace_back(begin_ + i * stream.every_ns, &stream);
+    }
+    stream.taken = std::max(stream.taken, due);
+  }
+  std::ranges::stable_sort(all, {}, &std::pair<MonoNs, const Stream*>::first);
+  const WallNs wall = SystemClock::WallNow() - (SystemClock::MonoNow() - now);
+  for (const auto& [due, stream] : all) {
+    const WallNs at = wall - (now - due);
+    if (const Status status = sampler_.Refresh(at); !status.ok()) {
       state_.problem = status.message();
       continue;
     }
-    for (std::int64_t i = first; i <= due; ++i) {
-      const std::int64_t late_ns = now - (begin_ + i * stream.every_ns);
-      const auto sample = TakeOne(wall - late_ns, SystemClock::WallNow(), stream.wanted);
-      for (const std::unique_ptr<Courier>& courier : couriers_) courier->Post(sample);
-    }
+    const auto sample = TakeOne(at, SystemClock::WallNow(), stream->wanted);
+    for (const std::unique_ptr<Courier>& courier : couriers_) courier->Post(sample);
   }
 }
 
 bool Monitor::Finish(MonoNs until, const Company& company) {
   std::shared_ptr<const Sample> last;
-  const Status status = sampler_.Refresh();
+  const WallNs at = SystemClock::WallNow();
+  const Status status = sampler_.Refresh(at);
   if (status.ok()) {
     Wanted all;
     for (const Stream& stream : streams_) {
       all.whole |= stream.wanted.whole;
       all.step_deviations |= stream.wanted.step_deviations;
+      all.log |= stream.wanted.log;
       if (!stream.wanted.windows.empty()) all.windows = stream.wanted.windows;
     }
-    const WallNs now = SystemClock::WallNow();
-    last = TakeOne(now, now, all);
+    last = TakeOne(at, at, all);
   } else {
     state_.problem = status.message();
   }

@@ -39,8 +39,9 @@ struct Options {
   std::int64_t deviations_every_ns = 0;
   std::vector<std::int64_t> windows;            ///< seconds
   std::int64_t final_ns = 5 * kNanosPerSecond;  ///< for the final values, where nobody says
-  std::string state_directory;                  ///< where it tells how it does; empty: nowhere
-  std::vector<std::string> left_out;            ///< see State
+  bool log = false;  ///< whether a destination takes what the incumbent would have written down
+  std::string state_directory;        ///< where it tells how it does; empty: nowhere
+  std::vector<std::string> left_out;  ///< see State
 };
 
 /// The state of a monitor that begins now, in this process.

@@ -1,10 +1,10 @@
 #include "monitor/sampler.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
-#include "ledger/compat/report.h"
 #include "ledger/compat/step_times.h"
 #include "ledger/compat/to_ledger.h"
 
@@ -19,9 +19,23 @@ Sampler::Sampler(std::vector<std::string> dirs, std::string project, std::string
 
 // Their log, as far as it went at `until`.
 void Sampler::Account(std::int64_t until) {
-  calculator_ = std::make_shared<compat::Calculator>(accounting_.elastic);
-  compat::AppendEntries(follower_.ledger(), until, calculator_->log());
-  if (std::exchange(starts_, follower_.starts()) != follower_.starts()) told_.clear();
+  const bool other = std::exchange(starts_, follower_.starts()) != follower_.starts();
+  if (other) told_.clear();
+  if (!other && calculator_ != nullptr && latest_ <= until && ReadOn(until)) return;
+  calculator_ = std::make_unique<compat::Calculator>(accounting_.elastic);
+  translator_.emplace(follower_.ledger()->names(), calculator_->log());
+  place_ = {};
+  latest_ = kNoTime;
+  ReadOn(until);
+}
+
+bool Sampler::ReadOn(std::int64_t until) {
+  return follower_.ledger()->VisitLeads(&place_, [this, until](const Record& record) {
+    if (record.time_ns > until) return false;
+    latest_ = std::max(latest_, record.time_ns);
+    translator_->Take(record);
+    return true;
+  });
 }
 
 Sample Sampler::Take(WallNs at, WallNs now, const Wanted& wanted, Status* problem) {
@@ -40,7 +54,7 @@ Sample Sampler::Take(WallNs at, WallNs now, const Wanted& wanted, Status* proble
   if (wanted.whole) AddWhole(query, whole, &sample, problem == nullptr ? &ignored : problem);
   for (const std::int64_t seconds : wanted.windows) AddWindow(seconds, query, &sample);
   if (wanted.step_deviations) AddStepDeviations(&sample);
-  sample.log = std::shared_ptr<const compat::EntryLog>(calculator_, calculator_->log());
+  if (wanted.log) sample.log = std::make_shared<const compat::EntryLog>(*calculator_->log());
   return sample;
 }
 
@@ -101,11 +115,15 @@ void Sampler::AddWindow(std::int64_t seconds, const ledger::Query& query, Sample
 void Sampler::AddStepDeviations(Sample* sample) {
   const std::optional<double> ideal = ideal_step_s_;
   if (!ideal) return;
-  for (const auto& [step, seconds] : calculator_->StepSeconds().items()) {
-    const auto [told, fresh] = told_.try_emplace(step, seconds);
-    if (!fresh && told->second == seconds) continue;
-    told->second = seconds;
-    sample->step_deviations.emplace_back(step, std::abs(seconds - *ideal));
+  const std::vector<compat::StepTable::Item>& items = calculator_->StepSeconds().items();
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (i == told_.size()) {
+      told_.push_back(items[i]);
+    } else if (told_[i] == items[i]) {
+      continue;
+    }
+    told_[i] = items[i];
+    sample->step_deviations.emplace_back(items[i].step, std::abs(items[i].value - *ideal));
   }
 }
 

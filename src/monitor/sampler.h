@@ -4,12 +4,13 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/status.h"
 #include "ledger/compat/calculator.h"
+#include "ledger/compat/translator.h"
+#include "ledger/lead_place.h"
 #include "monitor/sample.h"
 #include "runs/follower.h"
 
@@ -27,6 +28,7 @@ struct Wanted {
   bool whole = false;                 ///< what is said of the whole run
   std::vector<std::int64_t> windows;  ///< seconds
   bool step_deviations = false;
+  bool log = false;  ///< what the incumbent would have written down
 };
 
 /// Makes samples of a run while it is recorded. One thread; only reads.
@@ -35,18 +37,20 @@ class Sampler {
   Sampler(std::vector<std::string> dirs, std::string project, std::string run,
           const Accounting& accounting);
 
-  /// Reads what is new of the run. NotFound: nothing has been recorded yet.
-  Status Refresh() { return follower_.Refresh(); }
+  /// Reads what was recorded of the run up to `at`; of a run of which no process lives, all of it.
+  /// NotFound: nothing has been recorded yet.
+  Status Refresh(WallNs at) { return follower_.Refresh(at.ns); }
 
   /// What is known `at` that time, which is now or a little ago: of a living run nothing counts
-  /// that was recorded later. `problem` (may be null) says why there are no figures, where there
-  /// are none.
+  /// that was recorded later. O(what is new) where times do not go back. `problem` (may be null)
+  /// says why there are no figures, where there are none.
   Sample Take(WallNs at, WallNs now, const Wanted& wanted, Status* problem);
 
   const runs::Follower& follower() const { return follower_; }
 
  private:
   void Account(std::int64_t until);
+  bool ReadOn(std::int64_t until);
   void FindIdealStep(const Report& whole);
   void AddWhole(const ledger::Query& query, Report report, Sample* sample, Status* problem);
   void AddWindow(std::int64_t seconds, const ledger::Query& query, Sample* sample);
@@ -57,9 +61,13 @@ class Sampler {
   Accounting accounting_;
   runs::Follower follower_;
   int starts_ = 0;
-  std::shared_ptr<compat::Calculator> calculator_;
-  std::optional<double> ideal_step_s_;             // as of the last sample
-  std::unordered_map<std::int64_t, double> told_;  // seconds by step, as told
+  // Their log, as far as it was read, and how far that is.
+  std::unique_ptr<compat::Calculator> calculator_;
+  std::optional<compat::Translator> translator_;
+  ledger::LeadPlace place_;
+  std::int64_t latest_ = kNoTime;
+  std::optional<double> ideal_step_s_;         // as of the last sample
+  std::vector<compat::StepTable::Item> told_;  // seconds by step, as told
 };
 
 }  // namespace headway::monitor

@@ -8,7 +8,6 @@
 #include "base/limits.h"
 #include "journal/reader.h"
 #include "runs/findings.h"
-#include "runs/merge.h"
 
 namespace headway::runs {
 namespace {
@@ -33,7 +32,7 @@ void Follower::StartOver() {
   ++starts_;
 }
 
-Status Follower::Refresh() {
+Status Follower::Refresh(std::int64_t until) {
   Result<Run> found = Find(dirs_, project_, name_);
   if (!found.ok()) return found.status();
   const Clocks clocks(*found);
@@ -52,8 +51,11 @@ Status Follower::Refresh() {
     return true;
   });
   HEADWAY_RETURN_IF_ERROR(OpenNew(clocks));
+  const bool lives = std::ranges::any_of(sources_, [](const Source& source) {
+    return source.reader().liveness() == Liveness::kAlive;
+  });
   const Result<std::uint64_t> records =
-      Merge(&sources_, std::exchange(fresh_bytes_, 0), &*ledger_, {});
+      Merge(&sources_, lives ? until : kNoBound, std::exchange(fresh_bytes_, 0), &*ledger_, {});
   if (!records.ok()) {
     // Where the reading stopped nobody knows.
     run_ = {};
@@ -89,12 +91,13 @@ Status Follower::OpenNew(const Clocks& clocks) {
 // What the reading has shown: who lives, and what is wrong with what is complete.
 void Follower::Settle() {
   for (const Source& source : sources_) {
-    const Liveness liveness = source.reader().liveness();
+    // A writer that recorded later was alive then.
+    const Liveness liveness = source.exhausted() ? source.reader().liveness() : Liveness::kAlive;
     known_[source.reader().path()].liveness = liveness;
     ledger_->SetLiveness(source.writer(), liveness);
   }
   std::erase_if(sources_, [this](const Source& source) {
-    if (source.reader().liveness() != Liveness::kDead) return false;
+    if (source.reader().liveness() != Liveness::kDead || !source.exhausted()) return false;
     const bool stepped = known_[source.reader().path()].anchor.has_value();
     const journal::ReadSummary summary = source.reader().summary();
     ledger_->Add(

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "ledger/ledger.h"
 #include "runs/clocks.h"
+#include "runs/merge.h"
 #include "runs/read_ahead.h"
 #include "runs/runs.h"
 
@@ -22,9 +23,10 @@ class Follower {
  public:
   Follower(std::vector<std::string> dirs, std::string project, std::string name);
 
-  /// Reads what is new: more records, more journals, who still lives. NotFound while there is no
-  /// such run. Another run that has taken the name since is followed in its place.
-  Status Refresh();
+  /// Reads what is new: more records, more journals, who still lives. While a process of the run
+  /// lives, what was recorded after `until` (wall time) waits for a later call. NotFound while
+  /// there is no such run. Another run that has taken the name since is followed in its place.
+  Status Refresh(std::int64_t until = kNoBound);
 
   /// Of the last Refresh that went well.
   const Run& run() const { return run_; }

@@ -119,5 +119,48 @@ TEST_F(FollowerTest, AClockThatIsSteppedChangesWhatWasRead) {
   EXPECT_EQ(follower_.ledger()->MakeReport().Ns(Category::kInfrastructureRecovery), 5 * kSecond);
 }
 
+TEST_F(FollowerTest, WhatIsLaterThanAskedForWaits) {
+  const auto uid = RandomUid<RunUid>();
+  auto first = Begin(uid, 0);
+  clock_.Advance(kSecond);
+  Steps(first.get(), 0, 7000);  // one a second, several batches
+  ASSERT_TRUE(follower_.Refresh().ok());
+  const std::int64_t start = follower_.ledger()->MakeReport().start.value();
+  Follower bounded({dir_.path()}, "default", "r");
+  for (const std::int64_t seconds : {5, 6, 6, 3000, 4500, 6999}) {
+    const std::int64_t until = start + seconds * kSecond;
+    ASSERT_TRUE(bounded.Refresh(until).ok());
+    EXPECT_TRUE(bounded.live());
+    ledger::Query query;
+    query.as_of = query.now = until;
+    EXPECT_EQ(ToJson(bounded.ledger()->MakeReport(query), {}),
+              ToJson(follower_.ledger()->MakeReport(query), {}))
+        << seconds;
+    EXPECT_EQ(bounded.ledger()->MakeReport().steps.last_step, seconds - 1);
+  }
+  Steps(first.get(), 7000, 10);
+  ASSERT_TRUE(bounded.Refresh(start + 7003 * kSecond).ok());
+  EXPECT_EQ(bounded.ledger()->MakeReport().steps.last_step, 7002);
+  // What the dead have left is all there is.
+  first->Finish();
+  first.reset();
+  ASSERT_TRUE(bounded.Refresh(start + 7004 * kSecond).ok());
+  EXPECT_FALSE(bounded.live());
+  EXPECT_EQ(bounded.ledger()->MakeReport().steps.last_step, 7009);
+  // While one lives, those that wait for it wait with it.
+  auto second = Begin(uid, 1);
+  clock_.Advance(kSecond);
+  Steps(second.get(), 7010, 5);
+  ASSERT_TRUE(bounded.Refresh(clock_.Wall().ns - 3 * kSecond).ok());
+  EXPECT_EQ(bounded.ledger()->MakeReport().steps.last_step, 7012);
+  second->Finish();
+  second.reset();
+  ASSERT_TRUE(bounded.Refresh(0).ok());
+  EXPECT_EQ(bounded.starts(), 1);
+  ASSERT_TRUE(follower_.Refresh().ok());
+  EXPECT_EQ(ToJson(bounded.ledger()->MakeReport(), {}),
+            ToJson(follower_.ledger()->MakeReport(), {}));
+}
+
 }  // namespace
 }  // namespace headway::runs

@@ -12,9 +12,10 @@ namespace {
 
 class Merger {
  public:
-  Merger(std::vector<Source>* sources, std::uint64_t bytes, ledger::Ledger* ledger,
-         const std::function<void(double)>& progress)
+  Merger(std::vector<Source>* sources, std::int64_t until, std::uint64_t bytes,
+         ledger::Ledger* ledger, const std::function<void(double)>& progress)
       : sources_(sources),
+        until_(until),
         ledger_(ledger),
         expected_(std::max<std::uint64_t>(1, bytes / journal::kSlotBytes)),
         progress_(progress),
@@ -22,7 +23,7 @@ class Merger {
 
   Result<std::uint64_t> Run() {
     for (Source& source : *sources_) HEADWAY_RETURN_IF_ERROR(Queue(&source));
-    while (!queue_.empty()) {
+    while (!queue_.empty() && queue_.top().time <= until_) {
       // The source whose next record is the earliest goes on until another one is earlier.
       Source* const first = queue_.top().source;
       queue_.pop();
@@ -49,8 +50,8 @@ class Merger {
 
   void Take(Source* source) {
     std::span<const Record> records = source->batch();
-    if (!queue_.empty()) {
-      const std::int64_t until = queue_.top().time;
+    if (!queue_.empty() || until_ != kNoBound) {
+      const std::int64_t until = queue_.empty() ? until_ : std::min(until_, queue_.top().time);
       std::size_t count = 1;
       while (count < records.size() && records[count].time_ns <= until) ++count;
       records = records.first(count);
@@ -67,6 +68,7 @@ class Merger {
   static constexpr std::uint64_t kProgressEvery = 1 << 18;
 
   std::vector<Source>* sources_;
+  std::int64_t until_;
   ledger::Ledger* ledger_;
   std::uint64_t records_ = 0;
   std::uint64_t expected_;
@@ -78,9 +80,9 @@ class Merger {
 
 }  // namespace
 
-Result<std::uint64_t> Merge(std::vector<Source>* sources, std::uint64_t bytes,
+Result<std::uint64_t> Merge(std::vector<Source>* sources, std::int64_t until, std::uint64_t bytes,
                             ledger::Ledger* ledger, const std::function<void(double)>& progress) {
-  return Merger(sources, bytes, ledger, progress).Run();
+  return Merger(sources, until, bytes, ledger, progress).Run();
 }
 
 }  // namespace headway::runs

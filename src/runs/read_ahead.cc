@@ -35,7 +35,6 @@ void Source::Fill() {
   if (release_) reader_->Release();
   back_.records.resize(read.ok() ? *read : 0);
   back_.status = read.status();
-  back_.names.clear();
   for (; names_told_ < read_names_->size(); ++names_told_) {
     back_.names.emplace_back(read_names_->Text(static_cast<NameId>(names_told_)));
   }
@@ -49,11 +48,18 @@ void Source::Fill() {
   }
 }
 
+Status Source::Refresh() {
+  // That nothing followed may no longer be so.
+  if (back_.records.empty()) ready_ = false;
+  return reader_->Refresh();
+}
+
 void Source::Take() {
   std::swap(front_, back_);
   at_ = 0;
   dropped_ += front_.dropped;
   for (const std::string& name : front_.names) name_ids_.push_back(names_->Intern(name));
+  front_.names.clear();
   if (!front_.named) return;
   for (Record& record : front_.records) record.name = name_ids_[record.name];
 }
@@ -83,7 +89,9 @@ ReadAhead::ReadAhead(std::vector<Source>* sources, std::uint64_t bytes) {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (threads_.empty()) return;
   const std::lock_guard lock(mutex_);
-  for (Source& source : *sources) queue_.push_back(&source);
+  for (Source& source : *sources) {
+    if (!source.ready_) queue_.push_back(&source);
+  }
   wanted_.notify_all();
 }
 
@@ -114,7 +122,7 @@ void ReadAhead::Work() {
 Status ReadAhead::Next(Source* source) {
   if (source->at_ < source->front_.records.size()) return OkStatus();
   if (threads_.empty()) {
-    source->Fill();
+    if (!std::exchange(source->ready_, false)) source->Fill();
     source->Take();
     return source->front_.status;
   }

@@ -28,13 +28,15 @@ class Source {
          NameTable* names);
 
   WriterId writer() const { return writer_; }
-  /// The reader; only once the batch is empty, which is the end.
+  /// The reader; only while no ReadAhead reads. Once the batch is empty it is at the end.
   const journal::JournalReader& reader() const { return *reader_; }
   /// What is left of the current batch.
   std::span<const Record> batch() const { return std::span(front_.records).subspan(at_); }
   void Skip(std::size_t count) { at_ += count; }
-  /// Looks at the journal again, once all of it has been taken: what was appended since comes next.
-  Status Refresh() { return reader_->Refresh(); }
+  /// Whether nothing is left that Refresh has found.
+  bool exhausted() const { return batch().empty() && !ready_; }
+  /// Looks at the journal again: what was appended since comes next. While no ReadAhead reads.
+  Status Refresh();
   std::uint64_t dropped() const { return dropped_; }
 
  private:
@@ -59,7 +61,7 @@ class Source {
   std::size_t batch_records_ = 0;
   bool release_ = false;  // there are too many journals to keep all of them open
   Batch back_;
-  bool ready_ = false;  // the back batch is full; guarded by the mutex of ReadAhead
+  bool ready_ = false;  // the back batch is full; guarded by the mutex of a ReadAhead
 
   NameTable* names_;
   std::vector<NameId> name_ids_;  // reader's id -> ledger's

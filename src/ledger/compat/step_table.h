@@ -16,6 +16,8 @@ class StepTable {
   struct Item {
     std::int64_t step = 0;
     double value = 0;
+
+    friend bool operator==(const Item&, const Item&) = default;
   };
   static constexpr std::size_t kNowhere = ~std::size_t{0};
 

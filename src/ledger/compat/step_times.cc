@@ -58,10 +58,13 @@ std::optional<double> IdealStepTime(const StepTable& seconds) {
 }
 
 std::optional<double> StepDeviation(const StepTable& times, double ideal) {
-  std::vector<double> off;
-  for (const StepTable::Item& item : times.items()) off.push_back(std::abs(item.value - ideal));
   constexpr std::size_t kRecent = 100;
   constexpr std::size_t kBefore = 1000;
+  const std::span<const StepTable::Item> all = times.items();
+  std::vector<double> off;
+  for (const StepTable::Item& item : all.last(std::min(all.size(), kRecent + kBefore))) {
+    off.push_back(std::abs(item.value - ideal));
+  }
   if (off.empty()) return std::nullopt;
   if (off.size() < kRecent) {
     double sum = 0;
