@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -12,7 +14,7 @@
 namespace headway::monitor {
 
 /// A sink that is opened when it is first needed, because that takes time: it may ask the network
-/// where it is. Until that has gone well each Deliver tries again, and the latest sample waits.
+/// where it is. Until that has gone well each Deliver tries again, and the latest samples wait.
 class DeferredSink final : public Sink {
  public:
   /// What opening came to: a sink; or none, for there is nowhere to send anything.
@@ -35,7 +37,11 @@ class DeferredSink final : public Sink {
 
   Status Put(const Sample& sample) override {
     if (sink_ != nullptr) return sink_->Put(sample);
-    if (!off_) waiting_ = std::make_unique<Sample>(sample);
+    if (off_) return OkStatus();
+    // Those of one instant differ in what they tell; the log of the last holds those before.
+    if (waiting_.size() == kWaiting) waiting_.pop_front();
+    if (!waiting_.empty()) waiting_.back().log.reset();
+    waiting_.push_back(sample);
     return OkStatus();
   }
   void Hurry() override {
@@ -46,6 +52,8 @@ class DeferredSink final : public Sink {
   Status Finish(MonoNs deadline) override { return Send(deadline, &Sink::Finish); }
 
  private:
+  static constexpr std::size_t kWaiting = 100;
+
   Status Send(MonoNs deadline, Status (Sink::*send)(MonoNs)) {
     if (off_) return OkStatus();
     if (sink_ == nullptr) {
@@ -59,7 +67,7 @@ class DeferredSink final : public Sink {
       if (off_) return OkStatus();
     }
     Status put;
-    if (waiting_ != nullptr) put = sink_->Put(*std::exchange(waiting_, {}));
+    for (; put.ok() && !waiting_.empty(); waiting_.pop_front()) put = sink_->Put(waiting_.front());
     Status sent = (sink_.get()->*send)(deadline);
     return sent.ok() ? put : sent;
   }
@@ -69,7 +77,7 @@ class DeferredSink final : public Sink {
   const Open open_;
   std::mutex mutex_;  // of `sink_` against Hurry: it is set once
   std::unique_ptr<Sink> sink_;
-  std::unique_ptr<Sample> waiting_;
+  std::deque<Sample> waiting_;
   bool off_ = false;
 };
 
