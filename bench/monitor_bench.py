@@ -101,7 +101,8 @@ def main() -> None:
             done = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE)
             figures = json.loads(done.stdout.splitlines()[-1])
             for name in ("median", "p99"):
-                print(json.dumps({"row": f"monitor{where}_{name}", "value": figures[name], **figures}))
+                line = {"row": f"monitor{where}_{name}", "value": figures[name], **figures}
+                print(json.dumps(line))
             print(json.dumps({"row": f"monitor{where}_call", "value": figures["call_us"]}))
 
 

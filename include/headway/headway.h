@@ -261,7 +261,8 @@ HEADWAY_API void headway_log(headway_recorder* recorder, headway_name_id metric,
 
 /**
  * A configuration: `json` is `size` bytes of a JSON object, at most 16 MiB (more is dropped and
- * counted). `config_class` is "user", "software" or "system"; NULL: "user". Copies the text, which
+ * counted). `config_class` is "user", "software" or "system" (others are kept
+ * as they are); NULL: "user". Copies the text, which
  * it does not check; not for hot paths. A NULL `json` does nothing.
  */
 HEADWAY_API void headway_config(headway_recorder* recorder, const char* config_class,
@@ -272,8 +273,8 @@ HEADWAY_API void headway_config(headway_recorder* recorder, const char* config_c
 HEADWAY_API void headway_heartbeat(headway_recorder* recorder) HEADWAY_NOEXCEPT;
 
 /**
- * The process has been told to stop: by `signal`, or 0 for a preemption notice. Safe in signal
- * handlers, and kept even when space has run out.
+ * The process has been told to stop: by `signal`, or 0 (and anything below) for a preemption
+ * notice. Safe in signal handlers, and kept even when space has run out.
  */
 HEADWAY_API void headway_notice(headway_recorder* recorder, int32_t signal) HEADWAY_NOEXCEPT;
 

@@ -142,7 +142,8 @@ class Run(_native.Recorder):
         """
         global _current
         try:
-            self._finish(_status_of(sys.exc_info()[1]) if status is None else int(status))
+            code = _status_of(sys.exc_info()[1]) if status is None else int(status)
+            self._finish(code if -(1 << 31) <= code < 1 << 31 else -1)
         except Exception:
             self._finish(1)
         for key in [key for key, run in _open_runs.items() if run is self]:

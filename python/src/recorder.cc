@@ -11,6 +11,7 @@
 
 #include "arguments.h"
 #include "contexts.h"
+#include "model/record.h"
 
 /// The type Recorder: headway.h as Python methods. What a training loop calls raises nothing,
 /// whatever it is given: a call that can't be understood is dropped and counted, and told once to
@@ -169,7 +170,7 @@ PyObject* Step(PyObject* self_object, PyObject* const* values, Py_ssize_t count,
   if (count == 1 && keywords == nullptr && PyLong_CheckExact(values[0])) [[likely]] {
     int overflow = 0;  // then the result is negative, as that of a slip is
     const long long value = PyLong_AsLongLongAndOverflow(values[0], &overflow);
-    if (value >= 0) [[likely]] {
+    if (IsStep(value)) [[likely]] {
       number = value;
     } else {
       Drop(&self, Call::kStep, values[0]);
@@ -332,7 +333,9 @@ PyObject* Notice(PyObject* self_object, PyObject* const* values, Py_ssize_t coun
   RecorderObject& self = Self(self_object);
   Arguments arguments(&self, Call::kNotice, values, count, keywords);
   const std::int64_t signal = arguments.NextInteger("signal", 0);
-  headway_notice(self.state->recorder, signal > 0 && signal < 256 ? static_cast<int>(signal) : 0);
+  const bool known = signal >= 0 && signal < 256;
+  if (!known) Drop(&self, Call::kNotice, nullptr);
+  headway_notice(self.state->recorder, known ? static_cast<int>(signal) : 0);
   Py_RETURN_NONE;
 }
 

@@ -67,6 +67,11 @@ class Begins {
   std::vector<std::pair<std::uint64_t, std::int64_t>> begins_;  // by rising seq
 };
 
+// Whether it says what the reader made of the file, which other files of the same records change.
+bool IsOfTheReader(const RunRecords& run, const Record& record) {
+  return record.type == RecordType::kNote && run.names.Text(record.name) == "run_name_reused";
+}
+
 // What a writer recorded, as a hash: the same however a file spelled, ordered or numbered it.
 class Fingerprint {
  public:
@@ -84,6 +89,7 @@ class Fingerprint {
     Begins begins;
     std::int64_t place = 0;
     for (const Record* record : records) {
+      if (IsOfTheReader(run, *record)) continue;
       if (record->type == RecordType::kSpanBegin) begins.Add(record->seq, place);
       ++place;
       const std::string_view name = run.names.Text(record->name);
@@ -168,15 +174,27 @@ NamedRecords NameRecords(const RunRecords& run) {
   return named;
 }
 
+// Whether the run of that name that begins when one of these begins is another one.
 Status CheckStart(const EventTarget& target, const std::vector<ImportedRun>& made) {
+  // Between a recorder's opening and its first record.
+  constexpr std::int64_t kOpeningNs = kNanosPerSecond;
   std::set<RunUid> own;
   for (const ImportedRun& run : made) own.insert(run.uid);
   const Result<std::vector<runs::Run>> known = runs::List({target.dir}, target.project);
   if (!known.ok()) return known.status();
   for (const runs::Run& run : *known) {
     if (run.name != target.run || own.contains(run.uid)) continue;
+    const bool recorded = std::ranges::any_of(run.journals, [](const journal::JournalFile& file) {
+      return file.header.origin != journal::Origin::kImport;
+    });
     for (const ImportedRun& mine : made) {
-      if (run.start != mine.start) continue;
+      if (recorded && mine.start >= run.start && mine.start - kOpeningNs <= run.start) {
+        return {Code::kFailedPrecondition,
+                "run \"" + target.run +
+                    "\" was recorded here, from the same time on, and would be hidden; import "
+                    "under another --run"};
+      }
+      if (recorded || run.start != mine.start || target.replace) continue;
       return {Code::kFailedPrecondition,
               "run \"" + target.run +
                   "\" is there already, with other data from the same time on; "
@@ -252,7 +270,7 @@ Result<std::vector<ImportedRun>> WriteRuns(const std::vector<RunRecords>& runs,
   const auto known = journal::ListJournals(target.dir, target.project, target.run);
   if (!known.ok()) return known.status();
   for (const journal::JournalFile& file : *known) there.insert(file.header.uid);
-  if (!target.replace) HEADWAY_RETURN_IF_ERROR(CheckStart(target, made));
+  HEADWAY_RETURN_IF_ERROR(CheckStart(target, made));
 
   std::optional<Staging> staging;  // once there is something to write
   std::vector<std::string> files;

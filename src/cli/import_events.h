@@ -51,8 +51,9 @@ struct EventTarget {
 };
 
 /// Writes `runs` as journals. Equal records under an equal name give equal uids, however a file
-/// spells them, so that what is there already is left alone. FailedPrecondition when other data of
-/// the same start was imported under the name before and `replace` is not set; ResourceExhausted
+/// spells them, so that what is there already is left alone. FailedPrecondition when a
+/// recorded run of the same start has the name, or other data of it was imported under the name
+/// before and `replace` is not set; ResourceExhausted
 /// when the disk is full: then nothing has changed.
 Result<std::vector<ImportedRun>> WriteRuns(const std::vector<RunRecords>& runs,
                                            const EventTarget& target);

@@ -158,12 +158,20 @@ Result<ImportedRun> CopyJournal(Input* input, const JournalTarget& target,
   {
     const UniqueFd out = OpenFile(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (!out.ok()) return ErrnoStatus(errno, "create", path);
+    off_t size = 0;
     for (std::string part = std::move(head); !part.empty();) {
-      HEADWAY_RETURN_IF_ERROR(WriteAll(out.get(), part, path));
+      // Space that was reserved, or a hole, takes none here either.
+      if (part.find_first_not_of('\0') == std::string::npos) {
+        ::lseek(out.get(), static_cast<off_t>(part.size()), SEEK_CUR);
+      } else {
+        HEADWAY_RETURN_IF_ERROR(WriteAll(out.get(), part, path));
+      }
+      size += static_cast<off_t>(part.size());
       Result<std::string> next = ReadPart(input);
       if (!next.ok()) return next.status();
       part = *std::move(next);
     }
+    if (::ftruncate(out.get(), size) != 0) return ErrnoStatus(errno, "extend", path);
   }
   const Result<journal::ReadSummary> summary = Summarise(path, &made.start);
   if (!summary.ok()) return summary.status();

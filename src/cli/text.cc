@@ -68,6 +68,23 @@ std::string MakePrintable(std::string_view text, bool keep_lines) {
   return out;
 }
 
+// Where the first word of `text` ends; a number has its unit with it.
+std::size_t WordEnd(std::string_view text) {
+  const std::size_t end = text.find(' ');
+  if (end == 0 || end == std::string_view::npos) return end;
+  if (text[end - 1] < '0' || text[end - 1] > '9') return end;
+  const std::string_view next = text.substr(end + 1);
+  for (const std::string_view unit : {"ns", "µs", "ms", "s", "%", "bytes", "KiB", "MiB", "GiB"}) {
+    if (!next.starts_with(unit)) continue;
+    const std::string_view rest = next.substr(unit.size());
+    if (rest.empty() || std::string_view(" ,.;:)]").find(rest.front()) != std::string_view::npos) {
+      const std::size_t more = rest.find(' ');
+      return more == std::string_view::npos ? more : end + 1 + unit.size() + more;
+    }
+  }
+  return end;
+}
+
 }  // namespace
 
 std::string ShowDuration(std::int64_t ns) {
@@ -201,7 +218,7 @@ std::string Wrap(std::string_view text, std::size_t width, std::size_t indent) {
   std::size_t used = 0;
   bool fresh = true;  // nothing stands on this line yet
   while (!text.empty()) {
-    const std::size_t blank = text.find(' ');
+    const std::size_t blank = WordEnd(text);
     const std::string_view word = text.substr(0, blank);
     text.remove_prefix(blank == std::string_view::npos ? text.size() : blank + 1);
     if (word.empty()) continue;

@@ -132,6 +132,8 @@ TEST(DisplayWidth, CountsColumns) {
 
 TEST(Wrap, BreaksAtBlanks) {
   EXPECT_EQ(Wrap("one two three", 7, 2), "one two\n  three");
+  EXPECT_EQ(Wrap("ideal 0.018 s, deviation 5 s", 12, 0), "ideal\n0.018 s,\ndeviation\n5 s");
+  EXPECT_EQ(Wrap("of 12 (3.5 %) in 4 sets", 7, 0), "of 12\n(3.5 %)\nin 4\nsets");
   EXPECT_EQ(Wrap("incomprehensibilities are", 10, 0), "incomprehensibilities\nare");
   EXPECT_EQ(Wrap("", 10, 0), "");
   EXPECT_EQ(WrapBeside("aaaaaaaaa bbbbbbbbb ccccccccc", 25, 4),

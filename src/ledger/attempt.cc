@@ -475,7 +475,7 @@ void Attempt::ProcessLead(const Record& record, std::int64_t time) {
 void Attempt::Dropped(const Record& record, std::int64_t net) {
   state_.notes.Count(Note::kDroppedRecords, record.a);
   if (state_.ended) net = std::min(net, context_->net.Net(state_.end_wall));
-  if (record.b != 0 && record.b != kNoTime) {
+  if (record.b != kNoTime) {
     Advance(&state_, std::min(net, context_->net.Net(TakenTime(record.b))));
   }
   SetCode(&state_, SliceCode(SliceKind::kFixed, LoadState::kNone, BucketOf(Category::kOther)));

@@ -283,16 +283,63 @@ TEST_F(ApiTest, AnotherRecordersNamesAndSpansAreNotKept) {
   const headway_span span =
       headway_span_begin(other.handle(), HEADWAY_CUSTOM, HEADWAY_BLOCKING_YES, eval, 0);
   ASSERT_NE(span, 0u);
+  // One without a name, while another of its kind is open here.
+  const headway_span save =
+      headway_span_begin(other.handle(), HEADWAY_CHECKPOINT_SAVE, HEADWAY_BLOCKING_YES, 0, 0);
+  const headway_span own =
+      headway_span_begin(run.handle(), HEADWAY_CHECKPOINT_SAVE, HEADWAY_BLOCKING_YES, 0, 0);
+  headway_span_end(run.handle(), save);
+  for (const headway_span made_up : {std::uint64_t{12345}, std::uint64_t{1} << 63,
+                                     12345 | std::uint64_t{1} << 63, ~std::uint64_t{0}}) {
+    headway_span_end(run.handle(), made_up);
+  }
+  EXPECT_EQ(run.dropped(), 5u);
+  headway_span_end(run.handle(), own);
+  EXPECT_EQ(run.dropped(), 5u);
   EXPECT_EQ(headway_span_begin(run.handle(), HEADWAY_CUSTOM, HEADWAY_BLOCKING_YES, eval, 0), 0u);
   headway_span_end(run.handle(), span);
   headway_log(run.handle(), eval, 1.0, 0);
   headway_exclude(run.handle(), 1, 2, eval);
-  EXPECT_EQ(run.dropped(), 4u);
+  EXPECT_EQ(run.dropped(), 9u);
   headway_log(run.handle(), headway_name(run.handle(), "loss"), 1.0, 0);
-  EXPECT_EQ(run.dropped(), 4u);
+  EXPECT_EQ(run.dropped(), 9u);
   other.Finish();
   run.Finish();
-  EXPECT_EQ(ReadRun("r").records.size(), 3u);
+  const ReadResult read = ReadRun("r");
+  ASSERT_EQ(read.records.size(), 5u);
+  EXPECT_EQ(read.records[2].type, RecordType::kSpanEnd);
+  EXPECT_EQ(read.records[2].b, static_cast<std::int64_t>(read.records[1].seq));
+}
+
+TEST_F(ApiTest, RanksThatCanNotBe) {
+  const struct {
+    std::int64_t rank, world_size, local_rank, attempt_index;
+    const char* error;  // empty: none
+  } kCases[] = {
+      {5, 3, -1, -1, "rank 5 is none of 3"},
+      {3, 3, -1, -1, "rank 3 is none of 3"},
+      {-7, 3, -1, -1, "rank must be 0 or more, not -7"},
+      {0, 0, -1, -1, "world_size must be 1 or more, not 0"},
+      {0, -3, -1, -1, "world_size must be 1 or more, not -3"},
+      {0, 1, -2, -1, "local_rank must be 0 or more, not -2"},
+      {0, 1, 0, -9, "attempt_index must be 0 or more, not -9"},
+      {2, 3, 0, 0, ""},
+      {-1, -1, -1, -1, ""},
+  };
+  for (const auto& one : kCases) {
+    headway_options options = HEADWAY_OPTIONS_INIT;
+    options.run = "r";
+    options.rank = one.rank;
+    options.world_size = one.world_size;
+    options.local_rank = one.local_rank;
+    options.attempt_index = one.attempt_index;
+    headway_recorder* recorder = nullptr;
+    char error[200];
+    const std::int32_t code = headway_open(&options, &recorder, error, sizeof error);
+    EXPECT_STREQ(error, one.error);
+    EXPECT_EQ(code == 0, *one.error == '\0');
+    headway_close(recorder);
+  }
 }
 
 // --- Ends

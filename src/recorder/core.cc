@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -52,7 +53,8 @@ std::uint64_t PackSpan(std::int64_t seq, std::uint32_t name, SpanKind kind, Bloc
          static_cast<std::uint64_t>(blocking) << 55 | std::uint64_t{name} << 31 |
          static_cast<std::uint64_t>(seq);
 }
-static_assert(limits::kJournalRecords <= std::uint64_t{1} << 31);
+constexpr std::uint64_t kSeqBits = (std::uint64_t{1} << 31) - 1;
+static_assert(limits::kJournalRecords <= kSeqBits + 1);
 
 std::string FirstOf(std::string_view a, std::string_view b, std::string_view c = {}) {
   return std::string(!a.empty() ? a : !b.empty() ? b : c);
@@ -88,6 +90,38 @@ std::string NextAttemptKey(const std::string& key, const RunUid& run_uid, std::i
   return used == 0 ? key : key + "~" + std::to_string(used);
 }
 
+// What the program says must make sense; what the environment says, which may be of another job, is
+// left out where it does not.
+Status CheckRanks(const CoreOptions& options, journal::Header* header) {
+  struct Field {
+    const char* name;
+    std::int64_t option;
+    std::int64_t least;
+    std::int64_t* value;
+  };
+  for (const Field& field :
+       {Field{"rank", options.rank, 0, &header->rank},
+        Field{"world_size", options.world_size, 1, &header->world_size},
+        Field{"local_rank", options.local_rank, 0, &header->local_rank},
+        Field{"attempt_index", options.attempt_index, 0, &header->attempt_index}}) {
+    if (*field.value >= field.least || *field.value == -1) continue;
+    if (field.option != CoreOptions::kFromEnvironment) {
+      return {Code::kInvalidArgument, std::string(field.name) + " must be " +
+                                          std::to_string(field.least) + " or more, not " +
+                                          std::to_string(field.option)};
+    }
+    *field.value = -1;
+  }
+  if (header->world_size < 0 || header->rank < header->world_size) return OkStatus();
+  if (options.rank != CoreOptions::kFromEnvironment &&
+      options.world_size != CoreOptions::kFromEnvironment) {
+    return {Code::kInvalidArgument, "rank " + std::to_string(header->rank) + " is none of " +
+                                        std::to_string(header->world_size)};
+  }
+  header->world_size = -1;
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Core>> Core::Open(const CoreOptions& options, const Environment& env) {
@@ -116,6 +150,7 @@ Result<std::unique_ptr<Core>> Core::Open(const CoreOptions& options, const Envir
     header.attempt_key = AttemptKeyOf(header.job_id, header.attempt_index);
   }
   header.software = "headway " HEADWAY_VERSION;
+  HEADWAY_RETURN_IF_ERROR(CheckRanks(options, &header));
   HEADWAY_RETURN_IF_ERROR(CheckNewName("the project", header.project));
   HEADWAY_RETURN_IF_ERROR(CheckNewName("the run's name", header.run));
   HEADWAY_RETURN_IF_ERROR(CheckNewName("the job id", header.job_id));
@@ -185,6 +220,9 @@ Result<std::unique_ptr<Core>> Core::Open(const CoreOptions& options, const Envir
   core->exit_ends_job_ = options.exit_ends_job;
   core->hook_sigterm_ = options.hook_sigterm;
   core->run_uid_hex_ = ToHex(choice->uid);
+  const JournalUid& uid = core->writer_->header().uid;
+  std::memcpy(&core->span_salt_, uid.bytes.data(), sizeof core->span_salt_);
+  core->span_salt_ &= kSeqBits;
   if (options.job_start) core->Record(RecordType::kJobStart, 0);
   if (options.heartbeat && !env.heartbeat_off) {
     core->heartbeat_.Start(options.heartbeat_ns, [raw = core.get()] { raw->Beat(); });
@@ -219,16 +257,21 @@ std::uint64_t Core::BeginSpan(SpanKind kind, Blocking blocking, std::uint32_t na
   const std::int64_t seq = writer_->Append(
       journal::MetaHigh(RecordType::kSpanBegin, kind, blocking, ThreadOrdinal()), at, step, name);
   // A begin that was not kept has no end either.
-  return seq == journal::kNotKept ? 0 : PackSpan(seq, name, kind, blocking);
+  return seq == journal::kNotKept ? 0 : PackSpan(seq, name, kind, blocking) ^ span_salt_;
 }
 
 void Core::EndSpan(std::uint64_t span, MonoNs at) noexcept {
-  if ((span & kSpanMark) == 0) return;
+  if (span == 0) return;
+  span ^= span_salt_;
   const auto kind = static_cast<SpanKind>((span >> 57) & 31);
   const auto blocking = static_cast<Blocking>((span >> 55) & 3);
   const auto name = static_cast<std::uint32_t>((span >> 31) & journal::kMaxNameId);
-  const auto seq = static_cast<std::int64_t>(span & ((std::uint64_t{1} << 31) - 1));
-  if (!writer_->Knows(name)) return writer_->CountUnkept();  // another recorder's
+  const auto seq = static_cast<std::int64_t>(span & kSeqBits);
+  // With another recorder's salt there is next to no such begin.
+  const bool known = (span & kSpanMark) != 0 && kind != SpanKind::kNone &&
+                     static_cast<int>(kind) < kSpanKindCount && blocking <= Blocking::kNo &&
+                     writer_->Knows(name) && static_cast<std::uint64_t>(seq) < writer_->next_seq();
+  if (!known) return writer_->CountUnkept();
   writer_->Append(journal::MetaHigh(RecordType::kSpanEnd, kind, blocking, ThreadOrdinal()), at,
                   kNoStep, journal::PackSpanEnd(seq, name));
 }
@@ -243,6 +286,7 @@ void Core::Beat() noexcept {
 }
 
 void Core::Notice(int signal) noexcept {
+  signal = std::max(signal, 0);
   // No thread ordinal: thread-local storage may be allocated on first use, which no handler may do.
   writer_->AppendEssential(journal::MetaHigh(RecordType::kNotice, 0), writer_->Now(), signal, 0);
 }

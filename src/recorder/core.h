@@ -134,6 +134,7 @@ class Core {
   bool hook_sigterm_ = false;
   std::atomic<bool> finished_{false};
   std::string run_uid_hex_;
+  std::uint64_t span_salt_ = 0;  // in a span's handle, so that another recorder's is told
   Heartbeat heartbeat_;
 };
 

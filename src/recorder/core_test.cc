@@ -97,6 +97,18 @@ TEST_F(CoreTest, HeaderSaysWhoWhereAndWhich) {
   EXPECT_TRUE(core->writer().path().starts_with(dir_.path() + "/journals/from%20env/r/"));
 }
 
+TEST_F(CoreTest, AnEnvironmentOfAnotherJobIsNotBelieved) {
+  Environment env;
+  env.rank = 5;
+  env.world_size = 3;
+  env.local_rank = -4;
+  const auto core = Open(Options(), env);
+  const journal::Header& h = core->writer().header();
+  EXPECT_EQ(h.rank, 5);
+  EXPECT_EQ(h.world_size, -1);
+  EXPECT_EQ(h.local_rank, -1);
+}
+
 TEST_F(CoreTest, TheProgramOutweighsTheEnvironmentButNotItsSupervisor) {
   Environment env;
   env.project = "e";

@@ -8,6 +8,7 @@ import lzma
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -91,6 +92,80 @@ def test_an_export_of_an_import_of_an_export_is_the_same(
     headway("export", "q", "--as", "jsonl", "--out", again)
     (run,) = headway.json("import", again, "--run", "q")["runs"]
     assert run["unchanged"]
+
+
+def test_a_log_in_which_the_name_was_used_again_may_grow(
+    headway: Headway, tmp_path: Path
+) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text(simple_run(0))
+    headway("import", path, "--run", "r")
+    path.write_text(simple_run(0) + simple_run(100))
+    runs = headway.json("import", path, "--run", "r")["runs"]
+    assert sorted(run["unchanged"] for run in runs) == [False, True]
+    assert len(headway.json("runs", "list")) == 2
+    path.write_text(simple_run(100))
+    runs = headway.json("import", path, "--run", "r")["runs"]
+    assert [run["unchanged"] for run in runs] == [True]
+
+
+RECORD = """
+import sys, time
+import headway
+run = headway.init()
+for step in range(5):
+    run.step(step)
+    time.sleep(0.02)
+if "drop" in sys.argv:
+    run.step(5)
+    time.sleep(0.1)
+    for _ in range(20_000):  # until no space is left
+        run.log({"x": 1}, step=5)
+    assert run.dropped
+    time.sleep(0.05)
+if "die" in sys.argv:
+    os = __import__("os")
+    os._exit(1)
+run.finish()
+"""
+
+
+@pytest.mark.parametrize("words", [["drop"], ["drop", "die"], ["die"], []])
+def test_the_export_of_a_recorded_run_says_the_same(
+    words: list[str], headway: Headway, tmp_path: Path
+) -> None:
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (300 << 10, 300 << 10))\n"
+    program = (limit if "drop" in words else "") + RECORD
+    subprocess.run(
+        [sys.executable, "-c", program, *words], env={**headway.environment, "HEADWAY_RUN": "r"}
+    )
+    out = tmp_path / "events.jsonl"
+    headway("export", "r", "--as", "jsonl", "--out", out)
+    # Under its own name it would hide what was recorded.
+    for more in ([], ["--replace"]):
+        refused = headway("import", out, "--run", "r", *more, code=1)
+        assert "was recorded here" in refused.stderr
+    headway("import", out, "--run", "copy", "--strict")
+    a, b = headway.json("goodput", "r"), headway.json("goodput", "copy")
+    for report in (a, b):
+        for key in ("run", "uid", "as_of"):
+            report.pop(key, None)
+    assert a == b
+    if "drop" in words:
+        assert any(note["code"] == "dropped_records" for note in a["notes"])
+
+
+def test_what_is_reserved_of_a_journal_takes_no_space(headway: Headway, tmp_path: Path) -> None:
+    headway("import", EXAMPLES / "B.jsonl", "--run", "r")
+    (journal,) = headway.files()
+    sparse = tmp_path / "sparse.hwj"
+    sparse.write_bytes(journal.read_bytes())
+    os.truncate(sparse, 1 << 30)
+    (run,) = headway.json("import", sparse, "--run", "q")["runs"]
+    assert run["records"] == 17
+    (copy,) = (path for path in headway.files() if path != journal)
+    assert copy.stat().st_size == 1 << 30
+    assert copy.stat().st_blocks * 512 < 1 << 22
 
 
 def test_a_journal_that_is_named_twice_counts_once(headway: Headway, tmp_path: Path) -> None:

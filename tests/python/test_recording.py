@@ -337,7 +337,10 @@ WRONG: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("step", (True,), {}),
     ("step", (-3,), {}),
     ("step", (np.int64(-3),), {"blocking": True}),
+    ("step", (2**63 - 1,), {}),
     ("step_end", (-1,), {}),
+    ("step_end", (2**63 - 1,), {}),
+    ("notice", (2**40,), {}),
     ("step_end", (False,), {}),
     ("log", ({"a": 1},), {"step": -1}),
     ("checkpoint_save", (-1,), {}),
@@ -588,6 +591,15 @@ def test_a_failed_run_is_continued() -> None:
     with pytest.raises(KeyError), headway.init(run="again", heartbeat=False):
         raise KeyError
     assert headway.report("again").state == "failed"
+
+
+@pytest.mark.parametrize("status", [2**31, 2**32, 2**40, 2**63, 2**80, -(2**31) - 1, -(2**32)])
+def test_a_status_that_no_system_knows_is_a_failure(folder: Path, status: int) -> None:
+    run = headway.init(run="r", dir=str(folder))
+    run.step(0)
+    run.finish(status)
+    (attempt,) = headway.report(run).to_dict()["attempts"]
+    assert (attempt["end_kind"], attempt["exit_status"]) == ("failed", None)
 
 
 def test_finish_inside_finally_knows_the_failure() -> None:

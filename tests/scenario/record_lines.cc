@@ -12,8 +12,8 @@
 namespace headway::scenario {
 namespace {
 
-constexpr std::array<std::string_view, 9> kSettings = {
-    "attempt", "rank", "writer", "seq", "thread", "blocking", "status", "signal", "wall"};
+constexpr std::array<std::string_view, 10> kSettings = {
+    "attempt", "rank", "writer", "seq", "thread", "blocking", "status", "signal", "wall", "from"};
 
 Status Bad(const std::string& message) { return {Code::kInvalidArgument, message}; }
 
@@ -249,8 +249,7 @@ Status RecordLines::ReadPoint(std::int64_t time, const std::vector<std::string>&
                                            {"step_end", RecordType::kStepEnd},
                                            {"step_soft_end", RecordType::kStepSoftEnd},
                                            {"checkpoint_saved", RecordType::kCheckpointSaved},
-                                           {"rollback", RecordType::kRollback},
-                                           {"dropped", RecordType::kDropped}};
+                                           {"rollback", RecordType::kRollback}};
   for (const Numbered& entry : kNumbered) {
     if (verb != entry.verb) continue;
     const Result<std::int64_t> number = Integer(words, 1);
@@ -260,6 +259,17 @@ Status RecordLines::ReadPoint(std::int64_t time, const std::vector<std::string>&
   }
   if (verb == "job_start") {
     put(RecordType::kJobStart);
+  } else if (verb == "dropped") {
+    const Result<std::int64_t> count = Integer(words, 1);
+    if (!count.ok()) return count.status();
+    Record& record = put(RecordType::kDropped).record;
+    record.a = *count;
+    record.b = kNoTime;
+    if (const auto from = Text(settings, "from")) {
+      const Result<std::int64_t> time_ns = ParseDecimal(*from);
+      if (!time_ns.ok()) return time_ns.status();
+      record.b = *time_ns;
+    }
   } else if (verb == "job_end") {
     Entry& entry = put(RecordType::kJobEnd);
     entry.name = Rest(words, 1);
@@ -404,6 +414,9 @@ std::string RecordLines::EventLine(const Entry& entry, const RunRecords& run) co
       if (r.b != kNoTime) json.Key("to").Raw(FormatSeconds(r.b));
       break;
     case RecordType::kDropped:
+      json.Field("count", r.a);
+      if (r.b != kNoTime) json.Key("from").Raw(FormatSeconds(r.b));
+      break;
     case RecordType::kNote: json.Field("count", r.a); break;
     default: break;
   }

@@ -250,7 +250,10 @@ class LineReader {
         record.a = AnyInteger(Field::kCount, 1);
         break;
       case RecordType::kConfig: ReadName(); break;
-      case RecordType::kDropped: record.a = AnyInteger(Field::kCount, 1); break;
+      case RecordType::kDropped:
+        record.a = AnyInteger(Field::kCount, 1);
+        record.b = Time(Field::kFromNs, Field::kFrom, kNoTime);
+        break;
       default: break;
     }
   }

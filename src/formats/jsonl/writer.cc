@@ -229,7 +229,10 @@ class LineWriter {
         return Double("value", std::bit_cast<double>(record.b));
       case RecordType::kNote: Name(record); return Number("count", Sayable(record.a));
       case RecordType::kConfig: return Name(record);
-      case RecordType::kDropped: return Number("count", Sayable(record.a));
+      case RecordType::kDropped:
+        Number("count", Sayable(record.a));
+        if (record.b != kNoTime) Number("from_ns", record.b);
+        return;
       default: return;
     }
   }
