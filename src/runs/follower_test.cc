@@ -2,13 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
+#include <random>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/json_writer.h"
 #include "journal/directory.h"
 #include "journal/test_files.h"
 #include "journal/writer.h"
+#include "ledger/lead_place.h"
 
 namespace headway::runs {
 namespace {
@@ -17,13 +21,13 @@ constexpr std::int64_t kSecond = kNanosPerSecond;
 
 class FollowerTest : public ::testing::Test {
  protected:
-  std::unique_ptr<journal::JournalWriter> Begin(const RunUid& run, int number) {
+  std::unique_ptr<journal::JournalWriter> Begin(const RunUid& run, int number, int rank = 0) {
     journal::WriterOptions options;
     options.clock = &clock_;
     options.header.run_uid = run;
     options.header.project = "default";
     options.header.run = "r";
-    options.header.rank = 0;
+    options.header.rank = rank;
     options.header.attempt_key = "job#" + std::to_string(number);
     options.header.attempt_index = number;
     EXPECT_TRUE(journal::MakeRunDirectory(dir_.path(), "default", "r").ok());
@@ -160,6 +164,60 @@ TEST_F(FollowerTest, WhatIsLaterThanAskedForWaits) {
   ASSERT_TRUE(follower_.Refresh().ok());
   EXPECT_EQ(ToJson(bounded.ledger()->MakeReport(), {}),
             ToJson(follower_.ledger()->MakeReport(), {}));
+}
+
+TEST_F(FollowerTest, ManyRanksThatRestartLookTheSameAtAnyTime) {
+  std::mt19937_64 random(1);
+  const auto uid = RandomUid<RunUid>();
+  Follower bounded({dir_.path()}, "default", "r");
+  std::vector<headway::Record> visited;
+  ledger::LeadPlace place;
+  std::vector<std::unique_ptr<journal::JournalWriter>> ranks;
+  int restarts = 0;
+  std::int64_t step = 0;
+  std::int64_t until = 0;
+  for (int round = 0; round < 200; ++round) {
+    if (ranks.empty() || random() % 50 == 0) {
+      for (const auto& rank : ranks) rank->Finish();  // lost: it said no end
+      ranks.clear();
+      clock_.Advance(static_cast<std::int64_t>(random() % 30) * kSecond + 1);
+      for (int rank = 0; rank < 3; ++rank) ranks.push_back(Begin(uid, restarts, rank));
+      ++restarts;
+      step = std::max<std::int64_t>(0, step - 5);
+    }
+    for (std::uint64_t i = 0, count = random() % 8; i < count; ++i) {
+      for (const auto& rank : ranks) {
+        clock_.Advance(static_cast<std::int64_t>(random() % 1000));
+        this->Record(rank.get(), RecordType::kStepStart, step);
+      }
+      ++step;
+      clock_.Advance(kSecond);
+    }
+    until = std::max(until, clock_.Wall().ns - static_cast<std::int64_t>(random() % (4 * kSecond)));
+    ASSERT_TRUE(bounded.Refresh(until).ok());
+    const auto run = Find({dir_.path()}, "default", "r");
+    ASSERT_TRUE(run.ok());
+    auto loaded = Load(*run);
+    ASSERT_TRUE(loaded.ok());
+    ledger::Query query;
+    query.as_of = query.now = until;
+    ASSERT_EQ(ToJson(bounded.ledger()->MakeReport(query), {}),
+              ToJson(loaded->ledger.MakeReport(query), {}))
+        << round;
+    ASSERT_TRUE(bounded.ledger()->VisitLeads(&place, [&](const headway::Record& record) {
+      visited.push_back(record);
+      return true;
+    })) << round;
+    std::size_t count = 0;
+    bounded.ledger()->VisitLeads([&](const headway::Record& record) {
+      ASSERT_LT(count, visited.size());
+      ASSERT_EQ(record, visited[count]);
+      ++count;
+    });
+    ASSERT_EQ(count, visited.size());
+  }
+  EXPECT_GT(restarts, 3);
+  EXPECT_EQ(bounded.starts(), 1);
 }
 
 }  // namespace
