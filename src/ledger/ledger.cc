@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "ledger/intake.h"
 #include "ledger/lead_place.h"
@@ -88,6 +89,8 @@ std::unique_ptr<Ledger::Impl> Ledger::Impl::At(std::int64_t as_of) const {
     if (note || record.time_ns <= as_of) past->intake.Add(record);
   }
   bool more = false;
+  std::set<WriterId> supervisors;  // that were alive: heard of before and after
+  std::set<WriterId> heard;
   RecordLog loose;
   std::vector<const RecordLog*> logs;
   intake.ListLogs(&logs, &loose);
@@ -103,6 +106,9 @@ std::unique_ptr<Ledger::Impl> Ledger::Impl::At(std::int64_t as_of) const {
     while (log->Next(&cursor, &timed)) {
       const bool known = timed.time <= as_of;
       if (known) batch.push_back(timed.record);
+      if (context.writers[timed.record.writer].supervisor) [[unlikely]] {
+        (known ? heard : supervisors).insert(timed.record.writer);
+      }
       if (batch.size() == kBatch) add();
       if (known) continue;
       more = true;
@@ -113,6 +119,10 @@ std::unique_ptr<Ledger::Impl> Ledger::Impl::At(std::int64_t as_of) const {
     add();
   }
   past->supervised = supervised && !more;
+  for (const WriterId id : heard) {
+    const bool lives = supervised && intake.liveness(id) == Liveness::kAlive;
+    past->supervised |= lives || supervisors.contains(id);
+  }
   return past;
 }
 

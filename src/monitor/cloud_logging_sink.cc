@@ -37,7 +37,8 @@ std::string CloudLoggingSink::Destination() const {
 
 Status CloudLoggingSink::Put(const Sample& sample) {
   if (sample.log == nullptr) return OkStatus();
-  if (sample.log->entries().size() < taken_) taken_ = 0;  // another run has taken the name
+  // Made anew: what was sent already is known by its contents, and kept once.
+  if (std::exchange(edition_, sample.log_edition) != sample.log_edition) taken_ = 0;
   return PutEntries(*sample.log);
 }
 

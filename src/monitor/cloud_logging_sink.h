@@ -58,6 +58,7 @@ class CloudLoggingSink final : public Sink {
   const Clock* clock_;
   gcp::EntryWriter writer_;
   std::size_t taken_ = 0;
+  std::int64_t edition_ = 0;
   std::string unkept_;  // a body that the disk had no room for
 };
 

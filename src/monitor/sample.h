@@ -37,8 +37,10 @@ struct Sample {
   std::optional<double> ideal_step_s;  ///< as configured, else as computed
   std::optional<double> deviation_s;   ///< the one number that the incumbent makes of all steps
 
-  /// What the incumbent would have written down so far; of earlier samples the beginning of it.
+  /// What the incumbent would have written down so far. Of earlier samples of the same edition it
+  /// was the beginning; another edition was made anew.
   std::shared_ptr<const compat::EntryLog> log;
+  std::int64_t log_edition = 0;
 
   std::vector<WindowSample> windows;
   /// Step and how many seconds it is off the ideal step time; each step is told once.

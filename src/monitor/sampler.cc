@@ -26,6 +26,9 @@ void Sampler::Account(std::int64_t until) {
   translator_.emplace(follower_.ledger()->names(), calculator_->log());
   place_ = {};
   latest_ = kNoTime;
+  settled_ = 0;
+  log_.reset();
+  ++edition_;
   ReadOn(until);
 }
 
@@ -34,6 +37,7 @@ bool Sampler::ReadOn(std::int64_t until) {
     if (record.time_ns > until) return false;
     latest_ = std::max(latest_, record.time_ns);
     translator_->Take(record);
+    if (follower_.MayLead(record.writer)) settled_ = calculator_->log()->entries().size();
     return true;
   });
 }
@@ -54,8 +58,21 @@ Sample Sampler::Take(WallNs at, WallNs now, const Wanted& wanted, Status* proble
   if (wanted.whole) AddWhole(query, whole, &sample, problem == nullptr ? &ignored : problem);
   for (const std::int64_t seconds : wanted.windows) AddWindow(seconds, query, &sample);
   if (wanted.step_deviations) AddStepDeviations(&sample);
-  if (wanted.log) sample.log = std::make_shared<const compat::EntryLog>(*calculator_->log());
+  if (wanted.log) AddLog(&sample);
   return sample;
+}
+
+// Who keeps entries can't take them back: what may still turn out to be another's waits.
+void Sampler::AddLog(Sample* sample) {
+  const compat::EntryLog& all = *calculator_->log();
+  const std::size_t count = follower_.live() ? settled_ : all.entries().size();
+  if (log_ == nullptr || log_->entries().size() != count) {
+    auto log = std::make_shared<compat::EntryLog>(all);
+    log->Keep(count);
+    log_ = std::move(log);
+  }
+  sample->log = log_;
+  sample->log_edition = edition_;
 }
 
 void Sampler::FindIdealStep(const Report& whole) {

@@ -51,6 +51,7 @@ class Sampler {
  private:
   void Account(std::int64_t until);
   bool ReadOn(std::int64_t until);
+  void AddLog(Sample* sample);
   void FindIdealStep(const Report& whole);
   void AddWhole(const ledger::Query& query, Report report, Sample* sample, Status* problem);
   void AddWindow(std::int64_t seconds, const ledger::Query& query, Sample* sample);
@@ -66,8 +67,12 @@ class Sampler {
   std::optional<compat::Translator> translator_;
   ledger::LeadPlace place_;
   std::int64_t latest_ = kNoTime;
-  std::optional<double> ideal_step_s_;         // as of the last sample
-  std::vector<compat::StepTable::Item> told_;  // seconds by step, as told
+  std::int64_t edition_ = 0;
+  // Entries before those that a process made which only leads until its leader is heard of.
+  std::size_t settled_ = 0;
+  std::shared_ptr<const compat::EntryLog> log_;  // as last handed out
+  std::optional<double> ideal_step_s_;           // as of the last sample
+  std::vector<compat::StepTable::Item> told_;    // seconds by step, as told
 };
 
 }  // namespace headway::monitor

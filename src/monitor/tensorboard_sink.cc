@@ -39,10 +39,11 @@ Status TensorBoardSink::Put(const Sample& sample) {
   if (options_.incumbent) AppendIncumbent(sample);
   AppendExact(sample);
   if (pending_.empty()) return OkStatus();
-  if (pending_.size() > kMostPending) {
+  // What one sample brings is taken at any length; what waits for the disk is not.
+  if (before > kMostPending) {
     pending_.resize(before);
     return {Code::kResourceExhausted,
-            path_ + " can't be written; the samples since are left out of it"};
+            options_.directory + " can't be written; the samples since are left out of it"};
   }
   if (!file_.ok()) {
     HEADWAY_RETURN_IF_ERROR(Open(sample.time_ns));

@@ -28,6 +28,7 @@ void Follower::StartOver() {
   sources_.clear();  // they refer to the ledger
   ledger_.emplace();
   known_.clear();
+  leaders_.clear();
   problems_.clear();
   ++starts_;
 }
@@ -69,12 +70,13 @@ Status Follower::OpenNew(const Clocks& clocks) {
   for (const journal::JournalFile& file : run_.journals) {
     if (known_.contains(file.path)) continue;
     const WriterId writer = ledger_->AddWriter(journal::ToModelWriter(file.header));
+    const bool supervisor = file.header.origin == journal::Origin::kSupervisor;
+    if (file.header.rank <= 0 && !supervisor) leaders_.insert(writer);
     auto names = std::make_unique<NameTable>();
     const std::optional<ClockAnchor> anchor = clocks.AnchorOf(file.header);
     auto reader = journal::JournalReader::Open(
         file.path, {.names = names.get(), .writer = writer, .anchor = anchor});
-    known_[file.path] = {anchor, Liveness::kUnknown,
-                         file.header.origin == journal::Origin::kSupervisor};
+    known_[file.path] = {anchor, Liveness::kUnknown, supervisor};
     if (!reader.ok()) {
       problems_.push_back(reader.status());
       continue;

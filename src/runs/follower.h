@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,9 @@ class Follower {
   const Run& run() const { return run_; }
   ledger::Ledger* ledger() { return &*ledger_; }
   bool live() const { return live_; }  ///< one of its processes is alive
+  /// Whether that writer of the ledger is rank 0, or a process without a rank: the one to lead its
+  /// attempt. Any other leads it only until that one is heard of.
+  bool MayLead(WriterId writer) const { return leaders_.contains(writer); }
   /// What is wrong with its journals.
   const std::vector<Status>& problems() const { return problems_; }
   /// How often reading has begun from the start.
@@ -54,8 +58,9 @@ class Follower {
   Run run_;
   std::optional<ledger::Ledger> ledger_;
   std::map<std::string, Known> known_;  // by path
-  std::vector<Source> sources_;         // those that may still grow
-  std::uint64_t fresh_bytes_ = 0;       // of journals that nothing has been read of
+  std::set<WriterId> leaders_;
+  std::vector<Source> sources_;    // those that may still grow
+  std::uint64_t fresh_bytes_ = 0;  // of journals that nothing has been read of
   std::vector<Status> problems_;
   bool live_ = false;
   int starts_ = 0;

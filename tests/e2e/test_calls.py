@@ -108,7 +108,7 @@ def test_messages_about_calls(with_run: Headway) -> None:
     ):
         told = with_run(*arguments, code=2).stderr
         assert said in told and "required" not in told, told
-    path = "/nonexistent/x"
+    path = "/proc/nonexistent/x"
     told = with_run("export", "r", "--as", "csv", "--out", path, code=None).stderr
     assert f"cannot create {path}: " in told
 

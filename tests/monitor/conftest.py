@@ -59,7 +59,7 @@ class Sender:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**kept, "HOME": "/nonexistent", **variables},
+            env={**kept, "HOME": "/proc/nonexistent", **variables},
         )
 
     def __call__(self, *words: Any) -> dict[str, Any]:

@@ -162,7 +162,7 @@ def test_no_such_run(run: headway.Run) -> None:
     with pytest.raises(headway.NotFoundError):
         headway.steps("r", project="nowhere")
     with pytest.raises(headway.NotFoundError):
-        headway.timeline("r", dir="/nonexistent")
+        headway.timeline("r", dir="/proc/nonexistent")
 
 
 def test_runs(script: Script, folder: Path) -> None:

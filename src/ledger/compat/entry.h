@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -70,6 +72,9 @@ class EntryLog {
   /// kSave, kRestore; `step` as text. A directory that doesn't begin with "gs://" is local.
   void AddCheckpoint(EntryKind kind, std::string_view step, std::string_view directory,
                      double manager_s, double time);
+
+  /// Forgets all entries but the first `count`.
+  void Keep(std::size_t count) { entries_.resize(std::min(count, entries_.size())); }
 
   const std::vector<Entry>& entries() const { return entries_; }
   const Slices& slices(const Entry& entry) const {
