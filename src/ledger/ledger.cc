@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "ledger/intake.h"
 #include "ledger/lead_place.h"
@@ -89,8 +91,10 @@ std::unique_ptr<Ledger::Impl> Ledger::Impl::At(std::int64_t as_of) const {
     if (note || record.time_ns <= as_of) past->intake.Add(record);
   }
   bool more = false;
-  std::set<WriterId> supervisors;  // that were alive: heard of before and after
-  std::set<WriterId> heard;
+  // Supervisors that were heard of up to then, and later: one of both was alive. It has a journal
+  // for each attempt.
+  std::set<std::pair<std::string, std::int64_t>> heard;
+  std::set<std::pair<std::string, std::int64_t>> heard_later;
   RecordLog loose;
   std::vector<const RecordLog*> logs;
   intake.ListLogs(&logs, &loose);
@@ -106,8 +110,10 @@ std::unique_ptr<Ledger::Impl> Ledger::Impl::At(std::int64_t as_of) const {
     while (log->Next(&cursor, &timed)) {
       const bool known = timed.time <= as_of;
       if (known) batch.push_back(timed.record);
-      if (context.writers[timed.record.writer].supervisor) [[unlikely]] {
-        (known ? heard : supervisors).insert(timed.record.writer);
+      if (const Writer& writer = context.writers[timed.record.writer]; writer.supervisor)
+          [[unlikely]] {
+        (known ? heard : heard_later)
+            .emplace(writer.pid > 0 ? writer.host : writer.uid, writer.pid);
       }
       if (batch.size() == kBatch) add();
       if (known) continue;
@@ -119,10 +125,7 @@ std::unique_ptr<Ledger::Impl> Ledger::Impl::At(std::int64_t as_of) const {
     add();
   }
   past->supervised = supervised && !more;
-  for (const WriterId id : heard) {
-    const bool lives = supervised && intake.liveness(id) == Liveness::kAlive;
-    past->supervised |= lives || supervisors.contains(id);
-  }
+  for (const auto& one : heard) past->supervised |= heard_later.contains(one);
   return past;
 }
 

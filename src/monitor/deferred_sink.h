@@ -17,7 +17,9 @@ namespace headway::monitor {
 /// where it is. Until that has gone well each Deliver tries again, and the latest samples wait.
 class DeferredSink final : public Sink {
  public:
-  /// What opening came to: a sink; or none, for there is nowhere to send anything.
+  /// What opening came to: a sink; or none, for nothing says where to send anything. That may be
+  /// early: a machine's own services come up as it does. Only when it comes to none some times in a
+  /// row, or at the end, the destination is off.
   using Open = std::function<Result<std::unique_ptr<Sink>>(MonoNs deadline)>;
 
   /// What its destination ends in once opening has come to none.
@@ -48,13 +50,14 @@ class DeferredSink final : public Sink {
     const std::lock_guard lock(mutex_);
     if (sink_ != nullptr) sink_->Hurry();
   }
-  Status Deliver(MonoNs deadline) override { return Send(deadline, &Sink::Deliver); }
-  Status Finish(MonoNs deadline) override { return Send(deadline, &Sink::Finish); }
+  Status Deliver(MonoNs deadline) override { return Send(deadline, &Sink::Deliver, kLooks); }
+  Status Finish(MonoNs deadline) override { return Send(deadline, &Sink::Finish, 0); }
 
  private:
   static constexpr std::size_t kWaiting = 100;
+  static constexpr int kLooks = 4;
 
-  Status Send(MonoNs deadline, Status (Sink::*send)(MonoNs)) {
+  Status Send(MonoNs deadline, Status (Sink::*send)(MonoNs), int looks) {
     if (off_) return OkStatus();
     if (sink_ == nullptr) {
       Result<std::unique_ptr<Sink>> sink = open_(deadline);
@@ -63,8 +66,11 @@ class DeferredSink final : public Sink {
         const std::lock_guard lock(mutex_);
         sink_ = *std::move(sink);
       }
-      off_ = sink_ == nullptr;
-      if (off_) return OkStatus();
+      if (sink_ == nullptr) {
+        off_ = ++looked_ >= looks;
+        if (off_) waiting_.clear();
+        return OkStatus();
+      }
     }
     Status put;
     for (; put.ok() && !waiting_.empty(); waiting_.pop_front()) put = sink_->Put(waiting_.front());
@@ -78,6 +84,7 @@ class DeferredSink final : public Sink {
   std::mutex mutex_;  // of `sink_` against Hurry: it is set once
   std::unique_ptr<Sink> sink_;
   std::deque<Sample> waiting_;
+  int looked_ = 0;  // in vain
   bool off_ = false;
 };
 

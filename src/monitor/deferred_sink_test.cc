@@ -72,11 +72,39 @@ TEST(DeferredSinkTest, NothingWaitsForADestinationThatIsNowhere) {
   DeferredSink sink("memory", DestinationKind::kOtlp, [](MonoNs) -> Result<std::unique_ptr<Sink>> {
     return std::unique_ptr<Sink>();
   });
-  ASSERT_TRUE(sink.Put(At(1)).ok());
-  ASSERT_TRUE(sink.Deliver(MonoNs{1}).ok());
+  for (int look = 0; look < 4; ++look) {
+    EXPECT_EQ(sink.Destination(), "memory");
+    ASSERT_TRUE(sink.Put(At(look)).ok());
+    ASSERT_TRUE(sink.Deliver(MonoNs{1}).ok());
+  }
   EXPECT_EQ(sink.Destination(), "memory" + std::string(DeferredSink::kOff));
-  ASSERT_TRUE(sink.Put(At(2)).ok());
+  ASSERT_TRUE(sink.Put(At(5)).ok());
   ASSERT_TRUE(sink.Finish(MonoNs{1}).ok());
+}
+
+TEST(DeferredSinkTest, ADestinationThatIsFoundLaterGetsAllOfIt) {
+  Times times;
+  int logs = 0;
+  int looks = 0;
+  DeferredSink sink("memory", DestinationKind::kOtlp, [&](MonoNs) -> Result<std::unique_ptr<Sink>> {
+    if (++looks < 4) return std::unique_ptr<Sink>();
+    return std::unique_ptr<Sink>(std::make_unique<Remembering>(&times, &logs));
+  });
+  for (std::int64_t i = 0; i < 4; ++i) {
+    EXPECT_TRUE(times.empty());
+    ASSERT_TRUE(sink.Put(At(i)).ok());
+    ASSERT_TRUE(sink.Deliver(MonoNs{1}).ok());
+  }
+  EXPECT_EQ(times, (Times{0, 1, 2, 3}));
+}
+
+TEST(DeferredSinkTest, AtTheEndIsTheLastLook) {
+  DeferredSink sink("memory", DestinationKind::kOtlp, [](MonoNs) -> Result<std::unique_ptr<Sink>> {
+    return std::unique_ptr<Sink>();
+  });
+  ASSERT_TRUE(sink.Put(At(1)).ok());
+  ASSERT_TRUE(sink.Finish(MonoNs{1}).ok());
+  EXPECT_EQ(sink.Destination(), "memory" + std::string(DeferredSink::kOff));
 }
 
 }  // namespace

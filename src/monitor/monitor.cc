@@ -146,7 +146,7 @@ void Monitor::TakeDue(MonoNs now) {
   const WallNs wall = SystemClock::WallNow() - (SystemClock::MonoNow() - now);
   for (const auto& [due, stream] : all) {
     const WallNs at = wall - (now - due);
-    if (const Status status = sampler_.Refresh(at); !status.ok()) {
+    if (const Status status = sampler_.Refresh(at, WallNs{wall}); !status.ok()) {
       state_.problem = status.message();
       continue;
     }
@@ -158,7 +158,7 @@ void Monitor::TakeDue(MonoNs now) {
 bool Monitor::Finish(MonoNs until, const Company& company) {
   std::shared_ptr<const Sample> last;
   const WallNs at = SystemClock::WallNow();
-  const Status status = sampler_.Refresh(at);
+  const Status status = sampler_.Refresh(at, at);
   if (status.ok()) {
     Wanted all;
     for (const Stream& stream : streams_) {

@@ -50,8 +50,13 @@ Sample Sampler::Take(WallNs at, WallNs now, const Wanted& wanted, Status* proble
   ledger::Query query;
   query.now = now.ns;
   if (follower_.live()) query.now = query.as_of = at.ns;
+  Report whole = follower_.ledger()->MakeReport(query);
+  if (!follower_.live() && at.ns < whole.as_of) {
+    // The run has ended since.
+    query.now = query.as_of = at.ns;
+    whole = follower_.ledger()->MakeReport(query);
+  }
   Account(query.as_of.value_or(std::numeric_limits<std::int64_t>::max()));
-  const Report whole = follower_.ledger()->MakeReport(query);
   sample.step = whole.steps.max_productive_step.value_or(whole.steps.last_step.value_or(0));
   if (wanted.whole || wanted.step_deviations) FindIdealStep(whole);
   Status ignored;

@@ -39,7 +39,7 @@ class Sampler {
 
   /// Reads what was recorded of the run up to `at`; of a run of which no process lives, all of it.
   /// NotFound: nothing has been recorded yet.
-  Status Refresh(WallNs at) { return follower_.Refresh(at.ns); }
+  Status Refresh(WallNs at, WallNs now) { return follower_.Refresh(at.ns, now.ns + kClockErrorNs); }
 
   /// What is known `at` that time, which is now or a little ago: of a living run nothing counts
   /// that was recorded later. O(what is new) where times do not go back. `problem` (may be null)
@@ -49,6 +49,9 @@ class Sampler {
   const runs::Follower& follower() const { return follower_; }
 
  private:
+  // Beyond it a time that has not come yet is none.
+  static constexpr std::int64_t kClockErrorNs = 60 * kNanosPerSecond;
+
   void Account(std::int64_t until);
   bool ReadOn(std::int64_t until);
   void AddLog(Sample* sample);

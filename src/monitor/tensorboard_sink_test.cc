@@ -51,6 +51,15 @@ std::vector<std::string> Read(const std::string& path) {
   return points;
 }
 
+TEST(TensorBoardSinkTest, TheFirstSampleOfALongRunIsWrittenWhole) {
+  const journal::ScratchDir dir;
+  TensorBoardSink sink(Options(dir.path()));
+  Sample sample = MakeSample(200'000, 70);
+  for (int step = 0; step < 200'000; ++step) sample.step_deviations.emplace_back(step, 0.5);
+  ASSERT_TRUE(sink.Put(sample).ok());
+  EXPECT_EQ(Read(sink.path()).size(), 200'012U);
+}
+
 TEST(TensorBoardSinkTest, WritesTheIncumbentsTags) {
   const journal::ScratchDir dir;
   TensorBoardSink sink(Options(dir.path() + "/tb/goodput"));

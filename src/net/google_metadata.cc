@@ -47,7 +47,6 @@ Result<Response> GoogleMetadata::Get(const std::string& path, MonoNs deadline) {
 }
 
 Result<GoogleMachine> GoogleMetadata::Machine(MonoNs deadline) {
-  deadline = std::min(deadline, clock_->Mono() + kPatienceNs);
   GoogleMachine machine;
   const auto look_up = [&](const char* path, std::string* value) -> Status {
     const Result<Response> response = Get(path, deadline);

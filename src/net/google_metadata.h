@@ -29,7 +29,7 @@ class GoogleMetadata {
   /// into again for five minutes. Unavailable: there is one, and it doesn't answer.
   Result<Response> Get(const std::string& path, MonoNs deadline);
 
-  /// A second at most for everything. NotFound: not on Google Cloud.
+  /// NotFound, within a second: not on Google Cloud.
   Result<GoogleMachine> Machine(MonoNs deadline);
 
  private:

@@ -1,5 +1,7 @@
 #include "runs/follower.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -33,14 +35,16 @@ void Follower::StartOver() {
   ++starts_;
 }
 
-Status Follower::Refresh(std::int64_t until) {
+Status Follower::Refresh(std::int64_t until, std::int64_t future) {
   Result<Run> found = Find(dirs_, project_, name_);
   if (!found.ok()) return found.status();
   const Clocks clocks(*found);
   bool other = !(found->uid == run_.uid);
   for (const journal::JournalFile& file : found->journals) {
     const auto known = known_.find(file.path);
-    other |= known != known_.end() && !Same(known->second.anchor, clocks.AnchorOf(file.header));
+    if (known == known_.end()) continue;
+    other |= !Same(known->second.anchor, clocks.AnchorOf(file.header)) ||
+             IsAnother(file.path, &known->second);
   }
   if (other) StartOver();
   run_ = *std::move(found);
@@ -55,8 +59,8 @@ Status Follower::Refresh(std::int64_t until) {
   const bool lives = std::ranges::any_of(sources_, [](const Source& source) {
     return source.reader().liveness() == Liveness::kAlive;
   });
-  const Result<std::uint64_t> records =
-      Merge(&sources_, lives ? until : kNoBound, std::exchange(fresh_bytes_, 0), &*ledger_, {});
+  const Result<std::uint64_t> records = Merge(&sources_, lives ? Bound{until, future} : Bound{},
+                                              std::exchange(fresh_bytes_, 0), &*ledger_, {});
   if (!records.ok()) {
     // Where the reading stopped nobody knows.
     run_ = {};
@@ -64,6 +68,17 @@ Status Follower::Refresh(std::int64_t until) {
   }
   Settle();
   return OkStatus();
+}
+
+// Whether a longer copy has taken the journal's place, or it has grown since it was read to its
+// end.
+bool Follower::IsAnother(const std::string& path, Known* known) const {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0) return false;
+  if (info.st_dev != known->device || info.st_ino != known->inode) return true;
+  if (known->done) return info.st_size > known->size;
+  known->size = info.st_size;
+  return false;
 }
 
 Status Follower::OpenNew(const Clocks& clocks) {
@@ -76,7 +91,13 @@ Status Follower::OpenNew(const Clocks& clocks) {
     const std::optional<ClockAnchor> anchor = clocks.AnchorOf(file.header);
     auto reader = journal::JournalReader::Open(
         file.path, {.names = names.get(), .writer = writer, .anchor = anchor});
-    known_[file.path] = {anchor, Liveness::kUnknown, supervisor};
+    Known& known = known_[file.path] = {.anchor = anchor, .supervisor = supervisor};
+    struct stat info;
+    if (::stat(file.path.c_str(), &info) == 0) {
+      known.device = info.st_dev;
+      known.inode = info.st_ino;
+      known.size = info.st_size;
+    }
     if (!reader.ok()) {
       problems_.push_back(reader.status());
       continue;
@@ -106,6 +127,7 @@ void Follower::Settle() {
         Findings(summary, source.writer(), source.dropped(), 0, stepped, ledger_->names()));
     Status damage = summary.Check(source.reader().path());
     if (!damage.ok()) problems_.push_back(std::move(damage));
+    known_[source.reader().path()].done = true;
     return true;
   });
   live_ = false;

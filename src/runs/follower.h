@@ -27,7 +27,8 @@ class Follower {
   /// Reads what is new: more records, more journals, who still lives. While a process of the run
   /// lives, what was recorded after `until` (wall time) waits for a later call. NotFound while
   /// there is no such run. Another run that has taken the name since is followed in its place.
-  Status Refresh(std::int64_t until = kNoBound);
+  /// A record of a time later than `future` can't be true, and holds up nothing.
+  Status Refresh(std::int64_t until = kNoBound, std::int64_t future = kNoBound);
 
   /// Of the last Refresh that went well.
   const Run& run() const { return run_; }
@@ -46,7 +47,12 @@ class Follower {
     std::optional<ClockAnchor> anchor;
     Liveness liveness = Liveness::kUnknown;
     bool supervisor = false;
+    std::uint64_t device = 0, inode = 0;  // of the file that was opened
+    std::int64_t size = 0;                // when it was last looked at
+    bool done = false;                    // it is read no more
   };
+
+  bool IsAnother(const std::string& path, Known* known) const;
 
   void StartOver();
   Status OpenNew(const Clocks& clocks);

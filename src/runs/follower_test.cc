@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <random>
 #include <vector>
@@ -164,6 +165,40 @@ TEST_F(FollowerTest, WhatIsLaterThanAskedForWaits) {
   ASSERT_TRUE(follower_.Refresh().ok());
   EXPECT_EQ(ToJson(bounded.ledger()->MakeReport(), {}),
             ToJson(follower_.ledger()->MakeReport(), {}));
+}
+
+TEST_F(FollowerTest, ALongerCopyThatTakesAJournalsPlaceIsRead) {
+  const journal::ScratchDir other;
+  ASSERT_TRUE(journal::MakeRunDirectory(other.path(), "default", "r").ok());
+  auto first = Begin(RandomUid<RunUid>(), 0);
+  const std::string path = first->path();
+  const std::string copy =
+      journal::RunDirectory(other.path(), "default", "r") + path.substr(path.rfind('/'));
+  Follower follower({other.path()}, "default", "r");
+  int steps = 0;
+  for (const bool renamed : {false, true, true}) {
+    Steps(first.get(), steps, 10);
+    steps += 10;
+    std::filesystem::copy_file(path, renamed ? copy + ".part" : copy);
+    if (renamed) std::filesystem::rename(copy + ".part", copy);
+    ASSERT_TRUE(follower.Refresh().ok());
+    EXPECT_EQ(follower.ledger()->MakeReport().steps.last_step, steps - 1);
+  }
+  EXPECT_EQ(follower.starts(), 3);
+  ASSERT_TRUE(follower.Refresh().ok());
+  EXPECT_EQ(follower.starts(), 3);
+}
+
+TEST_F(FollowerTest, ATimeThatCanNotBeHoldsUpNothing) {
+  auto first = Begin(RandomUid<RunUid>(), 0);
+  Steps(first.get(), 0, 3);
+  first->Append(journal::MetaHigh(RecordType::kNotice, 0), first->Now() + 3600 * kSecond, 0, 0);
+  Steps(first.get(), 3, 3);
+  const std::int64_t now = clock_.Wall().ns;
+  ASSERT_TRUE(follower_.Refresh(now - kSecond / 2).ok());
+  EXPECT_EQ(follower_.ledger()->MakeReport().steps.last_step, 2);
+  ASSERT_TRUE(follower_.Refresh(now - kSecond / 2, now + 60 * kSecond).ok());
+  EXPECT_EQ(follower_.ledger()->MakeReport().steps.last_step, 5);
 }
 
 TEST_F(FollowerTest, ManyRanksThatRestartLookTheSameAtAnyTime) {

@@ -12,10 +12,10 @@ namespace {
 
 class Merger {
  public:
-  Merger(std::vector<Source>* sources, std::int64_t until, std::uint64_t bytes,
+  Merger(std::vector<Source>* sources, const Bound& bound, std::uint64_t bytes,
          ledger::Ledger* ledger, const std::function<void(double)>& progress)
       : sources_(sources),
-        until_(until),
+        bound_(bound),
         ledger_(ledger),
         expected_(std::max<std::uint64_t>(1, bytes / journal::kSlotBytes)),
         progress_(progress),
@@ -23,7 +23,7 @@ class Merger {
 
   Result<std::uint64_t> Run() {
     for (Source& source : *sources_) HEADWAY_RETURN_IF_ERROR(Queue(&source));
-    while (!queue_.empty() && queue_.top().time <= until_) {
+    while (!queue_.empty() && queue_.top().time <= bound_.until) {
       // The source whose next record is the earliest goes on until another one is earlier.
       Source* const first = queue_.top().source;
       queue_.pop();
@@ -44,14 +44,17 @@ class Merger {
 
   Status Queue(Source* source) {
     HEADWAY_RETURN_IF_ERROR(ahead_.Next(source));
-    if (!source->batch().empty()) queue_.push({source->batch().front().time_ns, source});
+    if (source->batch().empty()) return OkStatus();
+    const std::int64_t time = source->batch().front().time_ns;
+    queue_.push({time > bound_.future ? std::min(time, bound_.until) : time, source});
     return OkStatus();
   }
 
   void Take(Source* source) {
     std::span<const Record> records = source->batch();
-    if (!queue_.empty() || until_ != kNoBound) {
-      const std::int64_t until = queue_.empty() ? until_ : std::min(until_, queue_.top().time);
+    if (!queue_.empty() || bound_.until != kNoBound) {
+      const std::int64_t until =
+          queue_.empty() ? bound_.until : std::min(bound_.until, queue_.top().time);
       std::size_t count = 1;
       while (count < records.size() && records[count].time_ns <= until) ++count;
       records = records.first(count);
@@ -68,7 +71,7 @@ class Merger {
   static constexpr std::uint64_t kProgressEvery = 1 << 18;
 
   std::vector<Source>* sources_;
-  std::int64_t until_;
+  Bound bound_;
   ledger::Ledger* ledger_;
   std::uint64_t records_ = 0;
   std::uint64_t expected_;
@@ -80,9 +83,9 @@ class Merger {
 
 }  // namespace
 
-Result<std::uint64_t> Merge(std::vector<Source>* sources, std::int64_t until, std::uint64_t bytes,
+Result<std::uint64_t> Merge(std::vector<Source>* sources, const Bound& bound, std::uint64_t bytes,
                             ledger::Ledger* ledger, const std::function<void(double)>& progress) {
-  return Merger(sources, until, bytes, ledger, progress).Run();
+  return Merger(sources, bound, bytes, ledger, progress).Run();
 }
 
 }  // namespace headway::runs

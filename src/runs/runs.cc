@@ -239,8 +239,7 @@ Result<Loaded> Load(const Run& run, const std::function<void(double)>& progress)
   }
   if (sources.empty() && !loaded.problems.empty()) return loaded.problems.front();
   loaded.ledger.SetSupervised(loaded.supervised);
-  const Result<std::uint64_t> records =
-      Merge(&sources, kNoBound, loaded.bytes, &loaded.ledger, progress);
+  const Result<std::uint64_t> records = Merge(&sources, {}, loaded.bytes, &loaded.ledger, progress);
   if (!records.ok()) return records.status();
   loaded.records = *records;
   for (const Source& source : sources) {

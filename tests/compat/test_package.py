@@ -332,6 +332,40 @@ def test_names_times_and_arguments_that_broke_the_original() -> None:
         goodput.GoodputCalculator("nobody", "log").get_job_goodput()
 
 
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", "Asia/Tokyo", "Asia/Kolkata", "UTC"])
+def test_now_without_a_zone_is_now_in_any_zone(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = """
+        import datetime, time
+        from ml_goodput_measurement import goodput
+        now = datetime.datetime.now
+        utc = datetime.timezone.utc
+        for name, given in (("local", now), ("utc", lambda: now(utc).replace(tzinfo=None))):
+            recorder = goodput.GoodputRecorder(name, "log", True)
+            recorder.record_job_start_time(given())
+            for step in range(5):
+                recorder.record_step_start_time(step, given())
+                time.sleep(0.05)
+            recorder.record_job_end_time(given())
+            percent, _, step, seconds, _ = (
+                goodput.GoodputCalculator(name, "log").get_job_goodput_interval(
+                    now(utc) - datetime.timedelta(hours=1), now(utc)
+                )
+            )
+            assert percent > 50 and 0.2 < seconds < 60, (percent, seconds)
+        # History is UTC.
+        past = datetime.datetime(2026, 1, 1, 12)
+        recorder = goodput.GoodputRecorder("past", "log", True)
+        recorder.record_job_start_time(past)
+        recorder.record_job_end_time(past + datetime.timedelta(seconds=20))
+        import headway
+        print(headway.report("past").start)
+    """
+    monkeypatch.setenv("TZ", zone)
+    done = run_program(program)
+    assert done.stdout.startswith(("2026-01-01T12:00:00", "2026-01-01 12:00:00")), done
+    assert done.stderr.count("has no time zone") == (0 if zone == "UTC" else 1), done.stderr
+
+
 def test_an_odd_event_type_does_not_reach_the_training_loop() -> None:
     from ml_goodput_measurement import goodput
 

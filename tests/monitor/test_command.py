@@ -486,6 +486,76 @@ def test_calls_that_are_wrong(tmp_path: Path, options: tuple[str, ...], words: s
     assert words in done.stderr
 
 
+# What a monitor sees begins with others than the process that leads.
+LATE = """
+import os, sys, time
+time.sleep(float(sys.argv[1]))
+import headway
+run = headway.init(run="job")
+first = 10 * int(os.environ.get("HEADWAY_ATTEMPT", "0"))
+for step in range(first, first + 20):
+    with run.step(step):
+        time.sleep(0.02)
+if first == 0 and "die" in sys.argv:
+    os.kill(os.getpid(), 9)
+run.finish()
+"""
+
+
+@pytest.mark.parametrize("how", ["supervised", "ranks"])
+def test_the_log_is_that_of_the_process_that_leads(
+    how: str, place: Place, cloud: Cloud, tmp_path: Path
+) -> None:
+    program = place.env["HEADWAY_PROGRAM"]
+
+    def start(*command: str, **more: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            command, env={**place.env, **more}, text=True, stderr=subprocess.DEVNULL
+        )
+
+    if how == "supervised":
+        training = [
+            start(
+                program, "run", "--run", "job", "--restarts", "1", "--backoff", "300ms", "--",
+                sys.executable, "-c", LATE, "0.8", "die",
+            )
+        ]  # fmt: skip
+    else:
+        job = {"HEADWAY_JOB_ID": "j", "HEADWAY_ATTEMPT_KEY": "j0", "HEADWAY_WORLD_SIZE": "2"}
+        training = [
+            start(sys.executable, "-c", LATE, late, HEADWAY_RANK=rank, **job)
+            for rank, late in (("0", "0.6"), ("1", "0"))
+        ]
+    done = subprocess.run(
+        [
+            program, "monitor", "job", "--beside", str(training[0].pid), "--every", "50ms",
+            "--cloud-project", "p1", "--cloud-log", "goodput_job", "--final", "20s",
+        ],
+        env=place.env, timeout=SECONDS, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    for process in training:
+        process.wait(SECONDS)
+    assert done.returncode == 0, done.stderr
+    other = Place(tmp_path / "other", cloud)
+
+    def goodput(where: Place) -> dict[str, Any]:
+        told = subprocess.run(
+            [program, "goodput", "job", "--accounting", "compat", "--json"],
+            env=where.env, timeout=SECONDS, capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        report: dict[str, Any] = json.loads(told)
+        return report
+
+    subprocess.run(
+        [program, "import", "cloud-logging://p1/goodput_job", "--run", "job"],
+        env=other.env, timeout=SECONDS, check=True, capture_output=True,
+    )  # fmt: skip
+    recorded, kept = goodput(place), goodput(other)
+    assert len(kept["disruptions"]) == len(recorded["disruptions"]) == (how == "supervised")
+    assert kept["steps"]["count"] == recorded["steps"]["count"]
+    assert kept["goodput"] == pytest.approx(recorded["goodput"], rel=1e-5)
+
+
 def test_a_log_is_read_back_from_the_cloud(place: Place, cloud: Cloud, tmp_path: Path) -> None:
     done = place.monitor("--cloud-project", "p1", "--cloud-log", "goodput_job", "--final", "20s")
     assert done.returncode == 0, place.state()

@@ -130,6 +130,8 @@ Status RecordLines::DeclareJournal(const std::vector<std::string>& words) {
       writer.attempt_key = word.substr(4);
     } else if (word.starts_with("index=")) {
       writer.attempt_index = std::stoll(word.substr(6));
+    } else if (word.starts_with("pid=")) {
+      writer.pid = std::stoll(word.substr(4));
     } else if (word == "supervisor") {
       writer.supervisor = true;
     } else if (word == "alive") {

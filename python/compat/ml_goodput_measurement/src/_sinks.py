@@ -104,8 +104,33 @@ class EntrySink:
         self._logger.write_cloud_logging_entry({"job_name": self._job_name, **values})
 
 
+_told_local = False
+
+
+def _meant(time: datetime.datetime) -> datetime.datetime:
+    """A time without a zone is UTC; one that is now by the local clock, and not in UTC, is now."""
+    if time.tzinfo is not None:
+        return time
+    present = now()
+    try:
+        local = time.astimezone()
+        if abs(local - present) >= _HISTORY or abs(utc(time) - present) < _HISTORY:
+            return time
+    except (OverflowError, OSError, ValueError):  # near the ends of what can be told
+        return time
+    global _told_local
+    if not _told_local:
+        _told_local = True
+        _log.warning(
+            "%s has no time zone; as UTC it would be far off, so it is taken for local time. Say "
+            "datetime.datetime.now(datetime.timezone.utc)",
+            time,
+        )
+    return local
+
+
 def _seconds(time: Time) -> float:
-    return to_seconds(now() if time is None else time)
+    return to_seconds(now() if time is None else _meant(time))
 
 
 class JournalSink:
@@ -146,7 +171,7 @@ class JournalSink:
     def step(self, step: int, time: Time) -> None:
         self._stepped = True
         recorder = self._recorder or self._make(time)
-        recorder._step_start_at(step, None if time is None else to_ns(time))
+        recorder._step_start_at(step, None if time is None else to_ns(_meant(time)))
 
     def begin(self, kind: Kind, name: str, time: Time) -> None:
         recorder, name = self._recorder or self._make(time), str(name)
@@ -197,7 +222,7 @@ class JournalSink:
             if self._recorder is not None:
                 return self._recorder
             # Signs of life from now, and saves, have no place in history that is filled in.
-            self._now = time is None or abs(now() - utc(time)) < _HISTORY
+            self._now = time is None or abs(now() - utc(_meant(time))) < _HISTORY
             try:
                 recorder = _native.Recorder(
                     run=self._job_name,
@@ -240,7 +265,7 @@ def _tell_drop(job_name: str, _: str, value: object = None) -> None:
 
 
 def _ns(time: Time) -> int | None:
-    return None if time is None else to_ns(time)
+    return None if time is None else to_ns(_meant(time))
 
 
 _journals: dict[tuple[int, str, str | None, str | None], JournalSink] = {}
