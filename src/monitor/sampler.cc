@@ -18,10 +18,10 @@ Sampler::Sampler(std::vector<std::string> dirs, std::string project, std::string
       follower_(std::move(dirs), project_, run_) {}
 
 // Their log, as far as it went at `until`.
-void Sampler::Account(std::int64_t until) {
+void Sampler::Account(std::int64_t until, std::int64_t future) {
   const bool other = std::exchange(starts_, follower_.starts()) != follower_.starts();
   if (other) told_.clear();
-  if (!other && calculator_ != nullptr && latest_ <= until && ReadOn(until)) return;
+  if (!other && calculator_ != nullptr && latest_ <= until && ReadOn(until, future)) return;
   calculator_ = std::make_unique<compat::Calculator>(accounting_.elastic);
   translator_.emplace(follower_.ledger()->names(), calculator_->log());
   place_ = {};
@@ -29,13 +29,16 @@ void Sampler::Account(std::int64_t until) {
   settled_ = 0;
   log_.reset();
   ++edition_;
-  ReadOn(until);
+  ReadOn(until, future);
 }
 
-bool Sampler::ReadOn(std::int64_t until) {
-  return follower_.ledger()->VisitLeads(&place_, [this, until](const Record& record) {
-    if (record.time_ns > until) return false;
-    latest_ = std::max(latest_, record.time_ns);
+bool Sampler::ReadOn(std::int64_t until, std::int64_t future) {
+  return follower_.ledger()->VisitLeads(&place_, [&](const Record& record) {
+    if (record.time_ns <= until) {
+      latest_ = std::max(latest_, record.time_ns);
+    } else if (record.time_ns <= future) {
+      return false;
+    }  // else it can't be true, and holds up nothing
     translator_->Take(record);
     if (follower_.MayLead(record.writer)) settled_ = calculator_->log()->entries().size();
     return true;
@@ -56,7 +59,7 @@ Sample Sampler::Take(WallNs at, WallNs now, const Wanted& wanted, Status* proble
     query.now = query.as_of = at.ns;
     whole = follower_.ledger()->MakeReport(query);
   }
-  Account(query.as_of.value_or(std::numeric_limits<std::int64_t>::max()));
+  Account(query.as_of.value_or(std::numeric_limits<std::int64_t>::max()), now.ns + kClockErrorNs);
   sample.step = whole.steps.max_productive_step.value_or(whole.steps.last_step.value_or(0));
   if (wanted.whole || wanted.step_deviations) FindIdealStep(whole);
   Status ignored;

@@ -52,8 +52,8 @@ class Sampler {
   // Beyond it a time that has not come yet is none.
   static constexpr std::int64_t kClockErrorNs = 60 * kNanosPerSecond;
 
-  void Account(std::int64_t until);
-  bool ReadOn(std::int64_t until);
+  void Account(std::int64_t until, std::int64_t future);
+  bool ReadOn(std::int64_t until, std::int64_t future);
   void AddLog(Sample* sample);
   void FindIdealStep(const Report& whole);
   void AddWhole(const ledger::Query& query, Report report, Sample* sample, Status* problem);
