@@ -39,6 +39,13 @@ void Courier::Post(std::shared_ptr<const Sample> sample) {
     waiting_.pop_front();
     ++state_.missed;
   }
+  // The log of a later sample holds that of an earlier one, and may be large.
+  if (!waiting_.empty() && sample->log != nullptr && waiting_.back()->log != nullptr &&
+      waiting_.back()->log_edition == sample->log_edition) {
+    auto lean = std::make_shared<Sample>(*waiting_.back());
+    lean->log.reset();
+    waiting_.back() = std::move(lean);
+  }
   waiting_.push_back(std::move(sample));
   changed_.notify_all();
 }
@@ -79,8 +86,10 @@ void Courier::Work() {
       Status put = Try([&] { return sink_->Put(*sample); });
       if (!put.ok()) status = std::move(put);
     }
+    const std::size_t taken = samples.size();
+    samples.clear();  // sending may take a while
     lock.lock();
-    state_.samples += static_cast<std::int64_t>(samples.size());
+    state_.samples += static_cast<std::int64_t>(taken);
     const MonoNs now = SystemClock::MonoNow();
     MonoNs deadline = now + patience_ns_;
     if (until_) deadline = std::min(deadline, *until_);
@@ -97,7 +106,7 @@ void Courier::Work() {
     state_.rejected_points = rejected_points;
     // That nothing is left to send is no news of a destination that has refused something.
     const bool news =
-        !samples.empty() || failure_ == Code::kUnavailable || failure_ == Code::kUnauthenticated;
+        taken > 0 || failure_ == Code::kUnavailable || failure_ == Code::kUnauthenticated;
     if (news || !status.ok()) Note(status);
     // What could not be sent is tried again in the time that is left.
     if (closed && waiting_.empty() && (!owing || SystemClock::MonoNow() >= *until_)) break;

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace headway::monitor {
 namespace {
@@ -98,6 +99,48 @@ TEST(CourierTest, SendsTheLastSampleInTheTimeThereIs) {
   EXPECT_EQ(courier.state().samples, 1);
   EXPECT_EQ(courier.state().error, "no answer");
   EXPECT_EQ(courier.state().code, Code::kUnavailable);
+}
+
+/// Delivers when it may.
+class HeldSink final : public Sink {
+ public:
+  explicit HeldSink(std::atomic<bool>* held) : held_(held) {}
+  std::string Destination() const override { return "a test"; }
+  DestinationKind Kind() const override { return DestinationKind::kFile; }
+  Status Put(const Sample&) override { return OkStatus(); }
+  Status Deliver(MonoNs) override {
+    while (*held_) std::this_thread::yield();
+    return OkStatus();
+  }
+
+ private:
+  std::atomic<bool>* held_;
+};
+
+TEST(CourierTest, OfSamplesThatWaitTheLastAloneHoldsTheLog) {
+  std::atomic<bool> held{true};
+  Courier courier(std::make_unique<HeldSink>(&held), kNanosPerSecond);
+  std::weak_ptr<const Sample> first;
+  {
+    const auto sample = std::make_shared<const Sample>();
+    first = sample;
+    courier.Post(sample);
+  }
+  while (!first.expired()) std::this_thread::yield();  // it has been taken; the others wait
+  std::vector<std::weak_ptr<const compat::EntryLog>> logs;
+  for (const std::int64_t edition : {1, 1, 1, 2, 2}) {
+    auto sample = std::make_shared<Sample>();
+    sample->log = std::make_shared<const compat::EntryLog>();
+    sample->log_edition = edition;
+    logs.emplace_back(sample->log);
+    courier.Post(std::move(sample));
+  }
+  std::vector<bool> kept;
+  for (const auto& log : logs) kept.push_back(!log.expired());
+  EXPECT_EQ(kept, (std::vector<bool>{false, false, true, false, true}));
+  held = false;
+  courier.Close(In(10 * kNanosPerSecond));
+  EXPECT_TRUE(courier.WaitForEnd(In(10 * kNanosPerSecond)));
 }
 
 TEST(CourierTest, NeverMakesAnyoneWait) {
