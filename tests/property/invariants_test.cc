@@ -513,7 +513,12 @@ Fault CheckAsOf(const History& history, Ledger* ledger, std::mt19937_64* random)
   History past = history;
   past.run.records.clear();
   bool more = false;
+  using Supervisor = std::pair<std::string, std::int64_t>;  // it has a journal for each attempt
+  std::set<Supervisor> heard;
+  std::set<Supervisor> heard_later;
   for (auto& [writer, own] : by_writer) {
+    const Writer& facts = history.run.writers[writer];
+    const Supervisor supervisor(facts.pid > 0 ? facts.host : facts.uid, facts.pid);
     std::stable_sort(own.begin(), own.end(), [](const Record* a, const Record* b) {
       return std::pair(a->seq, a->time_ns) < std::pair(b->seq, b->time_ns);
     });
@@ -522,6 +527,7 @@ Fault CheckAsOf(const History& history, Ledger* ledger, std::mt19937_64* random)
       const bool said = record->type == RecordType::kExclude ||
                         record->type == RecordType::kQuery || record->type == RecordType::kNote;
       if (!said) taken = std::max(taken, clamp(record->time_ns));
+      if (!said && facts.supervisor) (taken <= as_of ? heard : heard_later).insert(supervisor);
       const bool note = record->type == RecordType::kNote;  // found at the import, not recorded
       if (note || (said ? clamp(record->time_ns) : taken) <= as_of) {
         past.run.records.push_back(*record);
@@ -533,6 +539,8 @@ Fault CheckAsOf(const History& history, Ledger* ledger, std::mt19937_64* random)
     }
   }
   past.supervised = history.supervised && !more;
+  // One that recorded later was alive then.
+  for (const Supervisor& one : heard) past.supervised |= heard_later.contains(one);
   Ledger known = Empty(past);
   known.Add(std::span<const Record>(past.run.records));
   const Query query{.as_of = as_of, .window = {}, .now = {}};
