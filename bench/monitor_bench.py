@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 HISTORY = ["1000000", "0", "50"]  # steps, evaluations, restarts
 STEPS = 100  # of a stretch with or without the monitor
@@ -51,6 +52,16 @@ def quantile(values: list[float], part: float) -> float:
     return sorted(values)[min(len(values) - 1, round(part * len(values)))]
 
 
+def await_sample(folder: str) -> None:
+    until = time.monotonic() + 120
+    while True:
+        for path in Path(folder).glob("monitors/bench/bench/*.json"):
+            if json.loads(path.read_text())["samples"]:
+                return
+        assert time.monotonic() < until, "the monitor takes no sample"
+        time.sleep(0.05)
+
+
 def train(folder: str, rounds: int) -> None:
     import headway
 
@@ -64,7 +75,7 @@ def train(folder: str, rounds: int) -> None:
     with headway.Monitor(run, every=1, tensorboard=os.path.join(folder, "tensorboard")) as monitor:
         assert monitor._companion is not None
         pid = monitor._companion.pid
-        time.sleep(3)  # it reads the history
+        await_sample(folder)  # it has read the history
         for number in range(2 * rounds):
             held = number % 2 == 0
             os.kill(pid, signal.SIGSTOP if held else signal.SIGCONT)

@@ -5,14 +5,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "journal/directory.h"
 #include "journal/liveness.h"
 #include "journal/test_files.h"
@@ -527,12 +529,25 @@ TEST_F(ApiTest, EndsAreToldApart) {
   }
 }
 
+// Waits until the thread of the heartbeat is up, and waits for its time.
+bool HeartbeatSleeps() {
+  const MonoNs until = SystemClock::MonoNow() + 30 * kNanosPerSecond;
+  while (SystemClock::MonoNow() < until) {
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::ifstream stat(task.path() / "stat");
+      std::string id, name, state;
+      if (stat >> id >> name >> state && name == "(headway)" && state == "S") return true;
+    }
+    std::this_thread::yield();
+  }
+  return false;
+}
+
 TEST_F(ApiTest, AForkedChildMayOpenItsOwn) {
   Recorder run = Recorder::Open({.run = "r", .heartbeat = true, .hook_sigterm = true});
   run.StepStart(1);
-  // The thread of the heartbeat is up by then: a leak checker in the child would wait for ever for
-  // what it was just allocating.
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  // A leak checker in the child would wait for ever for what a thread was just allocating.
+  ASSERT_TRUE(HeartbeatSleeps());
   const int status = InChild([&run] {
     run.StepStart(2);  // the parent's: nothing
     run.Finish(7);

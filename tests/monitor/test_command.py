@@ -101,6 +101,10 @@ class Place:
         assert training.wait() == 0
         return done
 
+    def begun(self, pid: int, run: str = "job") -> bool:
+        """Whether that monitor has written down how it does."""
+        return any((self.dir / "monitors/default" / run).glob(f"*-{pid}.json"))
+
     def state(self) -> dict[str, Any]:
         folder = self.dir / "monitors/default/job"
         newest = max(folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
@@ -377,7 +381,7 @@ def test_its_end_can_be_hurried(tmp_path: Path) -> None:
         ],
         env=place.env, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    time.sleep(0.5)
+    awaited(lambda: place.begun(monitor.pid) and place.state()["samples"], "a sample")
     monitor.terminate()
     begin = time.monotonic()
     assert monitor.wait(timeout=20) == 4
@@ -385,12 +389,16 @@ def test_its_end_can_be_hurried(tmp_path: Path) -> None:
     # Once more, with more time than anybody has.
     place.python(
         """
-import os, signal, time
+import fcntl, glob, os, signal, struct, termios, time
 from headway._beside import Companion
 companion = Companion(["monitor", "job", "--tensorboard", "gs://bucket/tb", "--final", "1s"])
-time.sleep(0.3)
+state = f"{os.environ['HEADWAY_DIR']}/monitors/default/job/*-{companion.pid}.json"
+until = time.monotonic() + 20
+while not glob.glob(state):
+    assert time.monotonic() < until, "it has not begun"
 companion._control.send(b"stop 60000000\\n")
-time.sleep(0.5)
+while struct.unpack("i", fcntl.ioctl(companion._control, termios.TIOCOUTQ, bytes(4)))[0]:
+    assert time.monotonic() < until, "it has not heard"
 assert companion.running
 os.kill(companion.pid, signal.SIGTERM)
 companion._hear(10)
@@ -405,7 +413,7 @@ def test_a_run_that_does_not_exist(tmp_path: Path) -> None:
         [place.env["HEADWAY_PROGRAM"], "monitor", "nobody", "--every", "1s", "--tensorboard", "tb"],
         env=place.env, cwd=tmp_path, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    time.sleep(0.5)
+    awaited(lambda: place.begun(monitor.pid, "nobody"), "its begin")
     monitor.terminate()
     _, told = monitor.communicate(timeout=20)
     assert monitor.returncode == 1
