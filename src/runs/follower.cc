@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -102,9 +101,7 @@ Status Follower::OpenNew(const Clocks& clocks) {
       problems_.push_back(reader.status());
       continue;
     }
-    std::error_code error;
-    const std::uintmax_t size = std::filesystem::file_size(file.path, error);
-    if (!error) fresh_bytes_ += size;
+    fresh_bytes_ += static_cast<std::uint64_t>(known.size);
     if (run_.journals.size() > limits::kOpenJournals) reader->Release();
     sources_.emplace_back(std::move(*reader), std::move(names), writer, ledger_->names());
   }
