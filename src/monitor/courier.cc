@@ -39,9 +39,7 @@ void Courier::Post(std::shared_ptr<const Sample> sample) {
     waiting_.pop_front();
     ++state_.missed;
   }
-  // The log of a later sample holds that of an earlier one, and may be large.
-  if (!waiting_.empty() && sample->log != nullptr && waiting_.back()->log != nullptr &&
-      waiting_.back()->log_edition == sample->log_edition) {
+  if (!waiting_.empty() && HoldsLogOf(*sample, *waiting_.back())) {
     auto lean = std::make_shared<Sample>(*waiting_.back());
     lean->log.reset();
     waiting_.back() = std::move(lean);

@@ -40,9 +40,9 @@ class DeferredSink final : public Sink {
   Status Put(const Sample& sample) override {
     if (sink_ != nullptr) return sink_->Put(sample);
     if (off_) return OkStatus();
-    // Those of one instant differ in what they tell; the log of the last holds those before.
+    // Those of one instant differ in what they tell.
     if (waiting_.size() == kWaiting) waiting_.pop_front();
-    if (!waiting_.empty()) waiting_.back().log.reset();
+    if (!waiting_.empty() && HoldsLogOf(sample, waiting_.back())) waiting_.back().log.reset();
     waiting_.push_back(sample);
     return OkStatus();
   }

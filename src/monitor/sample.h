@@ -47,4 +47,10 @@ struct Sample {
   std::vector<std::pair<std::int64_t, double>> step_deviations;
 };
 
+/// Whether the log of `later` holds that of `earlier`, which then need not be kept: it may be
+/// large.
+inline bool HoldsLogOf(const Sample& later, const Sample& earlier) {
+  return later.log != nullptr && earlier.log != nullptr && later.log_edition == earlier.log_edition;
+}
+
 }  // namespace headway::monitor
