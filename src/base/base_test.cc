@@ -12,6 +12,7 @@
 #include "base/crc32c.h"
 #include "base/files.h"
 #include "base/names.h"
+#include "base/scratch_dir.h"
 #include "base/sha256.h"
 #include "base/uid.h"
 #include "base/utf8.h"
@@ -19,23 +20,15 @@
 namespace headway {
 namespace {
 
-// A directory that goes away with the test.
 class FilesTest : public testing::Test {
  protected:
-  FilesTest() {
-    char name[] = "/tmp/headway-files-XXXXXX";
-    dir_ = ::mkdtemp(name);
-  }
-  ~FilesTest() override {
-    const std::string command = "rm -rf '" + dir_ + "'";
-    EXPECT_EQ(std::system(command.c_str()), 0);
-  }
   std::string Path(const std::string& name) const { return dir_ + "/" + name; }
   void Write(const std::string& name, std::string_view text) const {
     std::ofstream(Path(name)) << text;
   }
 
-  std::string dir_;
+  const ScratchDir scratch_;
+  const std::string& dir_ = scratch_.path();
 };
 
 TEST(ClockTest, FakeClockMovesOnlyWhenTold) {

@@ -53,7 +53,7 @@ TEST(Doctor, FindsWhatCannotBeRightInTheEnvironment) {
 }
 
 TEST(Doctor, LooksWhereTheEnvironmentPutsJournals) {
-  const journal::ScratchDir dir;
+  const ScratchDir dir;
   const std::string wanted = dir.path() + "/data";
   const std::string node = dir.path() + "/node";
   const std::vector<Check> network =

@@ -10,32 +10,13 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/scratch_dir.h"
 #include "journal/reader.h"
 #include "journal/writer.h"
 
-/// For tests of journals: a scratch directory, and files as strings.
+/// For tests of journals, and files as strings.
 
 namespace headway::journal {
-
-/// A directory that goes away with the object. `parent` must exist.
-class ScratchDir {
- public:
-  explicit ScratchDir(const std::string& parent = "/tmp") {
-    std::string name = parent + "/headway-test-XXXXXX";
-    if (::mkdtemp(name.data()) == nullptr) std::abort();
-    path_ = name;
-  }
-  ScratchDir(const ScratchDir&) = delete;
-  ScratchDir& operator=(const ScratchDir&) = delete;
-  ~ScratchDir() {
-    const std::string command = "rm -rf '" + path_ + "'";
-    if (std::system(command.c_str()) != 0) std::abort();
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 /// A header with every fact that a recorder knows; that of tests/golden/.
 inline Header GoldenHeader() {

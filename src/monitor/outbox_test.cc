@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/scratch_dir.h"
+
 namespace headway::monitor {
 namespace {
 
@@ -14,12 +16,6 @@ using Fate = Delivery::Fate;
 
 class OutboxTest : public testing::Test {
  protected:
-  OutboxTest() {
-    std::string pattern = testing::TempDir() + "headway-outbox-XXXXXX";
-    folder = std::string(::mkdtemp(pattern.data()));
-  }
-  ~OutboxTest() override { std::filesystem::remove_all(folder); }
-
   Outbox Open(const OutboxLimits& limits = {}) {
     Result<Outbox> outbox = Outbox::Open(folder + "/new/box", &clock, limits);
     EXPECT_TRUE(outbox.ok()) << outbox.status().ToString();
@@ -54,7 +50,8 @@ class OutboxTest : public testing::Test {
   }
 
   FakeClock clock;
-  std::string folder;
+  const ScratchDir scratch;
+  const std::string& folder = scratch.path();
   std::vector<std::string> sent;
   std::vector<bool> maybe_sent;
   std::vector<Delivery> fates;

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <string>
 
+#include "base/scratch_dir.h"
 #include "formats/metrics/test_report.h"
 
 namespace headway::monitor {
@@ -15,20 +16,14 @@ namespace {
 
 class PrometheusFileSinkTest : public testing::Test {
  protected:
-  PrometheusFileSinkTest() {
-    std::string name = testing::TempDir() + "headway-textfile-XXXXXX";
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  ~PrometheusFileSinkTest() override { std::filesystem::remove_all(folder_); }
-
   std::string Path(const std::string& name) const { return folder_ + "/" + name; }
   static std::string Read(const std::string& path) {
     std::ifstream file(path);
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  std::string folder_;
+  const ScratchDir scratch_;
+  const std::string& folder_ = scratch_.path();
 };
 
 Sample SampleOf(double goodput) {

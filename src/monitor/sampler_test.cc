@@ -54,7 +54,7 @@ class SamplerTest : public testing::Test {
     return {{dir.path()}, "default", "r", accounting};
   }
 
-  journal::ScratchDir dir;
+  ScratchDir dir;
   FakeClock clock;
   std::unique_ptr<journal::JournalWriter> writer;
 };

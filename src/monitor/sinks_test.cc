@@ -1,10 +1,10 @@
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <tuple>
 
+#include "base/scratch_dir.h"
 #include "monitor/cloud_logging_reader.h"
 #include "monitor/cloud_logging_sink.h"
 #include "monitor/cloud_monitoring_sink.h"
@@ -19,12 +19,6 @@ constexpr std::int64_t kSecond = kNanosPerSecond;
 
 class SinksTest : public testing::Test {
  protected:
-  SinksTest() {
-    std::string pattern = testing::TempDir() + "headway-sinks-XXXXXX";
-    folder = std::string(::mkdtemp(pattern.data()));
-  }
-  ~SinksTest() override { std::filesystem::remove_all(folder); }
-
   std::unique_ptr<CloudMonitoringSink> Monitoring() {
     CloudMonitoringOptions options;
     options.project_id = "p1";
@@ -65,7 +59,8 @@ class SinksTest : public testing::Test {
   FakeClock clock;  // 2023-11-14T22:13:20Z
   net::FakeHttp http;
   net::GoogleAuth google{&http, &clock, {.access_token = "t"}};
-  std::string folder;
+  const ScratchDir scratch;
+  const std::string& folder = scratch.path();
   net::ScopedVariable variables[3] = {{"HEADWAY_MONITORING_ENDPOINT", nullptr},
                                       {"HEADWAY_LOGGING_ENDPOINT", nullptr},
                                       {"STORAGE_EMULATOR_HOST", nullptr}};

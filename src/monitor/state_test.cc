@@ -75,7 +75,7 @@ TEST(State, OfAnythingElseIsNone) {
 }
 
 TEST(State, OnDiskIsTheNewestFirstAndKnowsWhoLives) {
-  const journal::ScratchDir dir;
+  const ScratchDir dir;
   const std::string directory = StateDirectory(dir.path(), "p", "r");
   std::vector<Status> problems;
   EXPECT_TRUE(ReadStates(directory, &problems).empty());
@@ -120,7 +120,7 @@ TEST(State, OnDiskIsTheNewestFirstAndKnowsWhoLives) {
 }
 
 TEST(State, ADirectoryThatIsRemovedIsMadeAgain) {
-  const journal::ScratchDir dir;
+  const ScratchDir dir;
   const std::string directory = StateDirectory(dir.path(), "p", "r");
   StateFile file(directory);
   State state = Example();

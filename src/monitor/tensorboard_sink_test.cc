@@ -52,7 +52,7 @@ std::vector<std::string> Read(const std::string& path) {
 }
 
 TEST(TensorBoardSinkTest, TheFirstSampleOfALongRunIsWrittenWhole) {
-  const journal::ScratchDir dir;
+  const ScratchDir dir;
   TensorBoardSink sink(Options(dir.path()));
   Sample sample = MakeSample(200'000, 70);
   for (int step = 0; step < 200'000; ++step) sample.step_deviations.emplace_back(step, 0.5);
@@ -61,7 +61,7 @@ TEST(TensorBoardSinkTest, TheFirstSampleOfALongRunIsWrittenWhole) {
 }
 
 TEST(TensorBoardSinkTest, WritesTheIncumbentsTags) {
-  const journal::ScratchDir dir;
+  const ScratchDir dir;
   TensorBoardSink sink(Options(dir.path() + "/tb/goodput"));
   ASSERT_TRUE(sink.Put(MakeSample(7, 70)).ok());
   const std::vector<std::string> points = Read(sink.path());
@@ -73,7 +73,7 @@ TEST(TensorBoardSinkTest, WritesTheIncumbentsTags) {
 }
 
 TEST(TensorBoardSinkTest, ASampleThatFindsNoRoomIsWrittenOnceThereIs) {
-  const journal::ScratchDir dir;
+  const ScratchDir dir;
   TensorBoardSink::Options options = Options(dir.path());
   options.badput = false;
   TensorBoardSink sink(options);
@@ -96,7 +96,7 @@ TEST(TensorBoardSinkTest, ASampleThatFindsNoRoomIsWrittenOnceThereIs) {
 }
 
 TEST(TensorBoardSinkTest, ADirectoryThatIsRemovedComesBackWithAllThatWasInIt) {
-  const journal::ScratchDir dir;
+  const ScratchDir dir;
   TensorBoardSink::Options options = Options(dir.path() + "/tb/goodput");
   options.badput = false;
   TensorBoardSink sink(options);

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include <memory>
 
 #include "base/json_writer.h"
+#include "base/scratch_dir.h"
 #include "net/library.h"
 #include "net/rsa_signer.h"
 #include "net/test_http.h"
@@ -65,8 +65,7 @@ const std::string& TestKey() {
 class GoogleAuthTest : public testing::Test {
  protected:
   std::string Write(const std::string& json) {
-    std::string path =
-        testing::TempDir() + "headway-credentials-" + std::to_string(::getpid()) + ".json";
+    std::string path = scratch.path() + "/credentials.json";
     std::ofstream(path) << json;
     return path;
   }
@@ -85,6 +84,7 @@ class GoogleAuthTest : public testing::Test {
   }
   MonoNs Soon() const { return clock.Mono() + 10 * kSecond; }
 
+  const ScratchDir scratch;
   FakeClock clock;
   FakeHttp http;
   ScopedVariable no_metadata{"GCE_METADATA_HOST", nullptr};

@@ -54,7 +54,7 @@ class ApiTest : public testing::Test {
     return Read((*journals)[0].path);
   }
 
-  journal::ScratchDir dir_;
+  ScratchDir dir_;
 };
 
 TEST_F(ApiTest, ADisabledRecorderTakesEverything) {
@@ -507,7 +507,7 @@ TEST_F(ApiTest, EndsAreToldApart) {
        {{RecordType::kNotice, SIGTERM}, {RecordType::kStepStart, 2}}},
   };
   for (const auto& c : kCases) {
-    const journal::ScratchDir dir;
+    const ScratchDir dir;
     const int status = InChild([&] {
       ::setenv("HEADWAY_DIR", dir.path().c_str(), 1);
       ::close(STDERR_FILENO);  // std::terminate prints

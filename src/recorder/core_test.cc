@@ -37,7 +37,7 @@ class CoreTest : public testing::Test {
     return *std::move(core);
   }
 
-  journal::ScratchDir dir_;
+  ScratchDir dir_;
   FakeClock clock_;
 };
 

@@ -66,7 +66,7 @@ class FollowerTest : public ::testing::Test {
     EXPECT_EQ(follower_.live(), loaded->live);
   }
 
-  journal::ScratchDir dir_;
+  ScratchDir dir_;
   FakeClock clock_;
   Follower follower_{{dir_.path()}, "default", "r"};
 };
@@ -168,7 +168,7 @@ TEST_F(FollowerTest, WhatIsLaterThanAskedForWaits) {
 }
 
 TEST_F(FollowerTest, ALongerCopyThatTakesAJournalsPlaceIsRead) {
-  const journal::ScratchDir other;
+  const ScratchDir other;
   ASSERT_TRUE(journal::MakeRunDirectory(other.path(), "default", "r").ok());
   auto first = Begin(RandomUid<RunUid>(), 0);
   const std::string path = first->path();

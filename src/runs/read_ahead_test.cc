@@ -55,7 +55,7 @@ void WriteRank(const std::string& data_dir, const RunUid& run, int rank) {
 }
 
 TEST(ReadAheadTest, ReadsSeveralLongJournalsAtOnce) {
-  const journal::ScratchDir dir;
+  const ScratchDir dir;
   const RunUid run = RandomUid<RunUid>();
   for (int rank = 0; rank < 3; ++rank) WriteRank(dir.path(), run, rank);
   const auto found = Find({dir.path()}, "default", "r");
@@ -80,7 +80,7 @@ TEST(ReadAheadTest, ReadsSeveralLongJournalsAtOnce) {
 }
 
 TEST(ReadAheadTest, EndsEarlyWithoutWaiting) {
-  const journal::ScratchDir dir;
+  const ScratchDir dir;
   WriteRank(dir.path(), RandomUid<RunUid>(), 0);
   auto found = Find({dir.path()}, "default", "r");
   ASSERT_TRUE(found.ok());

@@ -52,7 +52,7 @@ Report ReportOf(const std::string& dir) {
 TEST(RunsTest, AClockThatIsSteppedBetweenAttemptsChangesNoDuration) {
   for (const std::int64_t step : {std::int64_t{0}, std::int64_t{-3600}, std::int64_t{3600}}) {
     SCOPED_TRACE(step);
-    const journal::ScratchDir dir;
+    const ScratchDir dir;
     const auto run = RandomUid<RunUid>();
     FakeClock clock;
     WriteAttempt(dir.path(), run, 0, 0, &clock);
@@ -72,7 +72,7 @@ TEST(RunsTest, AClockThatIsSteppedBetweenAttemptsChangesNoDuration) {
 }
 
 TEST(RunsTest, AnExportFollowsTheSameClock) {
-  const journal::ScratchDir dir;
+  const ScratchDir dir;
   const auto run = RandomUid<RunUid>();
   FakeClock clock;
   WriteAttempt(dir.path(), run, 0, 0, &clock);

@@ -29,7 +29,6 @@ using journal::MetaHigh;
 using journal::Read;
 using journal::ReadBytes;
 using journal::ReadResult;
-using journal::ScratchDir;
 using journal::SlotOffset;
 using journal::WriterOptions;
 

@@ -39,7 +39,6 @@ using journal::JournalWriter;
 using journal::MetaHigh;
 using journal::Read;
 using journal::ReadResult;
-using journal::ScratchDir;
 using journal::WriterOptions;
 
 constexpr int kThreads = 4;

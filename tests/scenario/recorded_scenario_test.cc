@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <iostream>
 #include <map>
 #include <optional>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/scratch_dir.h"
 #include "ledger/ledger.h"
 #include "runs/runs.h"
 #include "scenario.h"
@@ -79,15 +79,11 @@ std::string Obstacle(const Record& record) {
 class RecordedScenario : public testing::TestWithParam<Scenario> {
  protected:
   void SetUp() override {
-    char path[] = "/tmp/headway_scenario_XXXXXX";
-    ASSERT_NE(::mkdtemp(path), nullptr);
-    dir_ = path;
     for (const char* name : {"HEADWAY_RUN_UID", "HEADWAY_ATTEMPT_KEY", "HEADWAY_DISABLED"}) {
       ::unsetenv(name);
     }
     ::setenv("HEADWAY_FILE_SYSTEM", "local", 1);
   }
-  void TearDown() override { std::filesystem::remove_all(dir_); }
 
   /// Why it can't be recorded; empty: it was.
   std::string Record() {
@@ -187,7 +183,8 @@ class RecordedScenario : public testing::TestWithParam<Scenario> {
     return why;
   }
 
-  std::string dir_;
+  const ScratchDir scratch_;
+  const std::string& dir_ = scratch_.path();
 };
 
 TEST_P(RecordedScenario, TheJournalsSayTheSame) {
