@@ -458,7 +458,7 @@ void Attempt::ProcessLead(const Record& record, std::int64_t time) {
       End(time, record.a == 0, false);
       break;
     case RecordType::kExit: End(time, record.a == 0 && record.b == 0, true); break;
-    case RecordType::kCheckpointSaved: state_.saved_index = record.a + state_.carry.offset; break;
+    case RecordType::kCheckpointSaved: state_.saved_index = state_.carry.IndexOf(record.a); break;
     case RecordType::kRollback: state_.restore_seen = true; break;
     case RecordType::kNotice: NoteNotice(record); break;
     case RecordType::kHeartbeat:
@@ -524,12 +524,7 @@ void Attempt::CloseProvisionally(std::size_t active_index) {
 void Attempt::StepStart(const Record& record, std::int64_t net, std::int64_t wall) {
   State& s = state_;
   const std::int64_t raw = record.a;
-  // Numbers near the ends of the range wrap rather than overflow.
-  auto index_of = [&s](std::int64_t number) {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(number) +
-                                     static_cast<std::uint64_t>(s.carry.offset));
-  };
-  std::int64_t index = index_of(raw);
+  std::int64_t index = s.carry.IndexOf(raw);
   if (s.any_step && index > s.last_index && s.active.empty() && !s.reinit_seen) [[likely]] {
     Advance(&s, net);
     CloseRow();
@@ -573,8 +568,8 @@ void Attempt::StepStart(const Record& record, std::int64_t net, std::int64_t wal
   CloseRow();
   if (counter) {
     s.notes[Note::kStepReset] += 1;
-    s.carry.offset = s.carry.highest + 1 - raw;
-    index = s.carry.highest + 1;
+    s.carry.Restart(raw);
+    index = s.carry.IndexOf(raw);
   }
   if (to_close) {
     for (std::size_t i = s.active.size(); i-- > 0;) {

@@ -15,6 +15,7 @@
 #include "ledger/record_set.h"
 #include "ledger/row_store.h"
 #include "ledger/splitter.h"
+#include "ledger/varint.h"
 #include "model/name_table.h"
 #include "model/report.h"
 
@@ -55,6 +56,11 @@ struct Carry {
   std::optional<std::int64_t> baseline;
   std::int64_t offset = 0;         // added to recorded step numbers, see step_reset
   std::int64_t highest = kNoStep;  // highest step index of the run so far
+
+  /// The index of a recorded step number. Near the ends of the range numbers wrap.
+  std::int64_t IndexOf(std::int64_t number) const { return Undelta(number, offset); }
+  /// The counter begins again at `number`, which gets the index after the highest.
+  void Restart(std::int64_t number) { offset = Delta(Undelta(1, highest), number); }
   friend bool operator==(const Carry&, const Carry&) = default;
 };
 

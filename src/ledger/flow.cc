@@ -396,8 +396,7 @@ void Flow::NoteSpanEnd(const TimedRecord& timed) {
 bool Flow::GoesBackAfterSilence(const Record& record, std::int64_t net,
                                 std::uint64_t* split) const {
   const Attempt::State& state = attempts_.back()->state();
-  const auto index = static_cast<std::int64_t>(static_cast<std::uint64_t>(record.a) +
-                                               static_cast<std::uint64_t>(state.carry.offset));
+  const std::int64_t index = state.carry.IndexOf(record.a);
   if (!state.any_step || index > state.last_index) return false;
   if (record.a <= 1 && !state.restore_seen) return false;
   attempts_.back()->Settle();

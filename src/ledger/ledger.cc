@@ -76,7 +76,8 @@ bool Ledger::Impl::KnowsMoreThan(std::int64_t as_of) const {
                      });
 }
 
-// What was known at `as_of`. A writer that recorded later was alive then.
+// What was known at `as_of`. A writer that recorded later was alive then, and so was a process
+// whose end a supervisor recorded later.
 std::unique_ptr<Ledger::Impl> Ledger::Impl::At(std::int64_t as_of) const {
   auto past = std::make_unique<Impl>();
   const RunContext& context = intake.context();
@@ -95,6 +96,7 @@ std::unique_ptr<Ledger::Impl> Ledger::Impl::At(std::int64_t as_of) const {
   // for each attempt.
   std::set<std::pair<std::string, std::int64_t>> heard;
   std::set<std::pair<std::string, std::int64_t>> heard_later;
+  std::set<std::string> ended_later;  // attempt keys
   RecordLog loose;
   std::vector<const RecordLog*> logs;
   intake.ListLogs(&logs, &loose);
@@ -114,6 +116,10 @@ std::unique_ptr<Ledger::Impl> Ledger::Impl::At(std::int64_t as_of) const {
           [[unlikely]] {
         (known ? heard : heard_later)
             .emplace(writer.pid > 0 ? writer.host : writer.uid, writer.pid);
+        if (!known && timed.record.type == RecordType::kExit && writer.rank <= 0 &&
+            !writer.attempt_key.empty()) {
+          ended_later.insert(writer.attempt_key);
+        }
       }
       if (batch.size() == kBatch) add();
       if (known) continue;
@@ -123,6 +129,13 @@ std::unique_ptr<Ledger::Impl> Ledger::Impl::At(std::int64_t as_of) const {
       }
     }
     add();
+  }
+  for (WriterId id = 0; id < context.writers.size(); ++id) {
+    const Writer& writer = context.writers[id];
+    if (!writer.supervisor && intake.liveness(id) == Liveness::kDead &&
+        ended_later.contains(writer.attempt_key)) {
+      past->intake.SetLiveness(id, Liveness::kAlive);
+    }
   }
   past->supervised = supervised && !more;
   for (const auto& one : heard) past->supervised |= heard_later.contains(one);

@@ -74,11 +74,11 @@ bool ParseNote(std::string_view code, Note* note) {
   return false;
 }
 
-std::string NoteMessage(Note note, std::int64_t count, std::int64_t amount_ns) {
+std::string NoteMessage(Note note, std::int64_t count, double seconds) {
   std::string message(kRows[static_cast<std::size_t>(note)].message);
-  if (amount_ns != 0) {
+  if (seconds != 0) {
     char text[48];
-    std::snprintf(text, sizeof text, " (%.3f s)", static_cast<double>(amount_ns) * 1e-9);
+    std::snprintf(text, sizeof text, " (%.3f s)", seconds);
     message += text;
   }
   if (count > 1) message += " [" + std::to_string(count) + " times]";

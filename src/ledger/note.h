@@ -45,8 +45,8 @@ inline constexpr int kNoteCount = 29;
 /// `snake_case` code, e.g. "clock_step".
 std::string_view NoteCode(Note note);
 bool ParseNote(std::string_view code, Note* note);
-/// One sentence for people about `count` occurrences; `amount_ns` where the note has one.
-std::string NoteMessage(Note note, std::int64_t count, std::int64_t amount_ns);
+/// One sentence for people about `count` occurrences; `seconds` where the note has a duration.
+std::string NoteMessage(Note note, std::int64_t count, double seconds);
 
 /// How often each note applies.
 struct NoteCounts {

@@ -41,6 +41,8 @@ class MaxTree {
 
 __extension__ using Wide = __int128;
 
+double Seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
 constexpr std::int64_t kMinute = 60'000'000'000;
 constexpr std::size_t kMedianSteps = 101;  // for input_bound
 constexpr std::size_t kDeviationRecent = 100;
@@ -149,11 +151,11 @@ void RunView::LayOut(std::int64_t as_of, bool supervised) {
     const std::int64_t next = attempts_[i + 1].begin();
     if (CountedBackwards(attempts_[i].attempt(), attempts_[i + 1].attempt())) {
       notes_[Note::kClockOverlap] += 1;
-      overlap_ns_ += next - attempts_[i].begin();
+      overlap_s_ += Seconds(next - attempts_[i].begin());
     }
     if (attempts_[i].end() <= next) continue;
     notes_[Note::kClockOverlap] += 1;
-    overlap_ns_ += attempts_[i].end() - next;
+    overlap_s_ += Seconds(attempts_[i].end() - next);
     attempts_[i].CutAt(next);
   }
   const AttemptView& last = attempts_.back();
@@ -566,9 +568,9 @@ void RunView::DescribeNotes(Report* report) const {
   for (int i = 0; i < kNoteCount; ++i) {
     const auto note = static_cast<Note>(i);
     if (notes[note] == 0) continue;
-    const std::int64_t amount = note == Note::kClockOverlap ? overlap_ns_ : 0;
+    const double seconds = note == Note::kClockOverlap ? overlap_s_ : 0;
     report->notes.push_back(
-        {std::string(NoteCode(note)), notes[note], NoteMessage(note, notes[note], amount)});
+        {std::string(NoteCode(note)), notes[note], NoteMessage(note, notes[note], seconds)});
   }
 }
 

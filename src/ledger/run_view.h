@@ -69,7 +69,7 @@ class RunView {
   std::int64_t as_of_ = 0;
   RunState state_ = RunState::kNotStarted;  // as long as there is no attempt
   NoteCounts notes_;
-  std::int64_t overlap_ns_ = 0;  // of clock_overlap
+  double overlap_s_ = 0;  // of clock_overlap: all overlaps together
 };
 
 }  // namespace headway::ledger

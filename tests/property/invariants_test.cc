@@ -516,6 +516,7 @@ Fault CheckAsOf(const History& history, Ledger* ledger, std::mt19937_64* random)
   using Supervisor = std::pair<std::string, std::int64_t>;  // it has a journal for each attempt
   std::set<Supervisor> heard;
   std::set<Supervisor> heard_later;
+  std::set<std::string> ended_later;  // attempt keys: a supervisor recorded the end later
   for (auto& [writer, own] : by_writer) {
     const Writer& facts = history.run.writers[writer];
     const Supervisor supervisor(facts.pid > 0 ? facts.host : facts.uid, facts.pid);
@@ -533,10 +534,19 @@ Fault CheckAsOf(const History& history, Ledger* ledger, std::mt19937_64* random)
         past.run.records.push_back(*record);
       } else if (!said) {
         more = true;
+        if (facts.supervisor && facts.rank <= 0 && record->type == RecordType::kExit) {
+          ended_later.insert(facts.attempt_key);
+        }
         Liveness& liveness = past.run.liveness[writer];
         if (liveness == Liveness::kDead) liveness = Liveness::kAlive;
       }
     }
+  }
+  for (std::size_t i = 0; i < past.run.writers.size(); ++i) {
+    const Writer& facts = past.run.writers[i];
+    Liveness& liveness = past.run.liveness[i];
+    if (facts.supervisor || facts.attempt_key.empty() || liveness != Liveness::kDead) continue;
+    if (ended_later.contains(facts.attempt_key)) liveness = Liveness::kAlive;
   }
   past.supervised = history.supervised && !more;
   // One that recorded later was alive then.
