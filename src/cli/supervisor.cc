@@ -151,20 +151,16 @@ class Supervisor {
     }
     before.Finish();
 
-    MonoNs next_beat = begin_ + kBeatNs;
+    next_beat_ = begin_ + kBeatNs;
     while (!ending_) {
       const MonoNs now = SystemClock::MonoNow();
-      if (now >= next_beat) {
-        journal_.Beat();
-        upkeep_.Look();
-        next_beat = std::max(next_beat + kBeatNs, now);
-      }
+      Beat(now);
       if (kill_at_ && now >= *kill_at_) {
         Complain("it did not stop within " + ShowDuration(options_.grace_ns) + ": killing it");
         ::kill(-child_, SIGKILL);
         kill_at_.reset();
       }
-      MonoNs wake = next_beat;
+      MonoNs wake = next_beat_;
       if (kill_at_) wake = std::min(wake, *kill_at_);
       WaitForSignals(wake - now);
     }
@@ -174,6 +170,14 @@ class Supervisor {
     const std::string tail = relay_ ? Tail(position) : "";
     journal_.End(ending_->time, ending_->exit_status, ending_->signal, tail);
     return *ending_;
+  }
+
+  /// A sign of life, once it is time for one.
+  void Beat(MonoNs now) {
+    if (now < next_beat_) return;
+    journal_.Beat();
+    upkeep_.Look();
+    next_beat_ = std::max(next_beat_ + kBeatNs, now);
   }
 
   /// What was written to standard error since `position`, as it is kept. Signals are dealt with
@@ -299,9 +303,11 @@ class Supervisor {
              (left == 1 ? " restart" : " restarts") + " left)");
     const MonoNs until = SystemClock::MonoNow() + pause;
     while (!told_to_stop_) {
-      const std::int64_t rest = until - SystemClock::MonoNow();
-      if (rest <= 0) return true;
-      WaitForSignals(rest);
+      // That it lives, and may start the job again, is told all the while.
+      const MonoNs now = SystemClock::MonoNow();
+      if (now >= until) return true;
+      Beat(now);
+      WaitForSignals(std::min(until, next_beat_) - now);
     }
     return false;
   }
@@ -315,6 +321,7 @@ class Supervisor {
   sigset_t watched_;
   sigset_t before_;
   AttemptJournal journal_;
+  MonoNs next_beat_;
   Upkeep upkeep_;
   bool recorded_ = false;
   std::int64_t number_ = 0;

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -336,6 +338,27 @@ def test_told_to_stop_while_it_waits(headway: Headway) -> None:
     assert child.wait(60) == 4
     child.communicate()
     assert headway.json("goodput", "r")["state"] == "failed"
+
+
+def test_that_it_waited_is_known_later(headway: Headway) -> None:
+    child = headway.start("run", "--run", "r", "--restarts", "3", "--backoff", "600s",
+                          *shell("exit 4"))  # fmt: skip
+    assert child.stderr is not None and "starting it again" in child.stderr.readline()
+
+    def beats() -> list[int]:
+        lines = headway("export", "r", "--as", "jsonl").stdout.splitlines()
+        return [e["ts_ns"] for e in map(json.loads, lines) if e["type"] == "heartbeat"]
+
+    wait_until(beats, "a sign of life while it waits")
+    as_of = f"@{time.time_ns()}"
+    then = headway.json("goodput", "r", "--as-of", as_of)
+    assert then["state"] == "restarting"
+    wait_until(lambda: beats()[-1] > int(as_of[1:]), "another one")
+    child.terminate()
+    assert child.wait(60) == 4
+    child.communicate()
+    assert headway.json("goodput", "r")["state"] == "failed"
+    assert headway.json("goodput", "r", "--as-of", as_of) == then
 
 
 def test_what_a_crash_leaves_running_is_ended(headway: Headway, tmp_path: Path) -> None:
