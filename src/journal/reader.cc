@@ -216,6 +216,7 @@ struct JournalReader::Impl {
   Result<std::string> ReadPayload(std::uint64_t head_index, const Slot& head) const;
   void DefineName(std::uint64_t index, const Slot& slot);
   bool Decode(std::uint64_t index, const Slot& slot, Record* record);
+  bool Stays(std::uint64_t index, const Slot& slot) const;
   void ListGap(Gap gap, ReadSummary* summary) const;
   void ListTail(ReadSummary* summary) const;
   static void Put(FindingKind kind, std::uint64_t offset, ReadSummary* summary);
@@ -319,6 +320,16 @@ bool JournalReader::Impl::Decode(std::uint64_t index, const Slot& slot, Record* 
   return false;
 }
 
+// Whether another look at the file finds the slot as it was. One that was read while it was being
+// written is finished by then, for its first word is stored last.
+bool JournalReader::Impl::Stays(std::uint64_t index, const Slot& slot) const {
+  const Result<int> open = File();
+  if (!open.ok()) return false;
+  Slot now;
+  const Result<std::size_t> got = ReadAt(*open, &now, kSlotBytes, SlotOffset(index), path);
+  return got.ok() && *got == kSlotBytes && std::memcmp(&now, &slot, kSlotBytes) == 0;
+}
+
 // Tells the slots of a gap apart: never written (a hole) or changed afterwards.
 void JournalReader::Impl::ListGap(Gap gap, ReadSummary* summary) const {
   for (std::uint64_t index = gap.begin; index < gap.end; ++index) {
@@ -327,7 +338,9 @@ void JournalReader::Impl::ListGap(Gap gap, ReadSummary* summary) const {
     if (IsFinished(slot, salt, index)) continue;  // filled meanwhile; the next Refresh hands it out
     // The writer stores the first word last: while it is zero the record was never finished.
     FindingKind kind = slot.meta == 0 ? FindingKind::kTombstone : FindingKind::kCorrupt;
-    if (MayStillWrite()) kind = FindingKind::kInProgress;
+    if (MayStillWrite() && !(kind == FindingKind::kCorrupt && Stays(index, slot))) {
+      kind = FindingKind::kInProgress;
+    }
     if (kind == FindingKind::kTombstone) ++summary->tombstones;
     if (kind == FindingKind::kCorrupt) ++summary->corrupt;
     Put(kind, SlotOffset(index), summary);

@@ -260,6 +260,29 @@ TEST(ReaderTest, FollowsALivingWriter) {
   EXPECT_EQ(*reader->Next(out), 0u);
 }
 
+// What a writer has not finished yet looks the same, but not twice.
+TEST(ReaderTest, DamageBeforeValidRecordsIsToldWhileTheWriterLives) {
+  const ScratchDir dir;
+  FakeClock clock;
+  WriterOptions options;
+  options.clock = &clock;
+  auto writer = *JournalWriter::Create(dir.path(), options);
+  for (int i = 0; i < 5; ++i) writer->Append(kStep, writer->Now(), i, 0);
+  std::string bytes = ReadBytes(writer->path());
+  bytes[SlotOffset(2) + 20] ^= 4;
+  const std::string copy = dir.path() + "/copy.hwj";
+  WriteBytes(copy, bytes);
+  NameTable names;
+  EXPECT_EQ(JournalReader::Open(copy, {.names = &names})->liveness(), Liveness::kAlive);
+  const ReadResult read = Read(copy);
+  EXPECT_EQ(Steps(read.records), (std::vector<std::int64_t>{0, 1, 3, 4}));
+  EXPECT_EQ(read.summary.corrupt, 1U);
+  const Status status = read.summary.Check(copy);
+  EXPECT_EQ(status.code(), Code::kDataLoss);
+  EXPECT_NE(status.message().find("byte " + std::to_string(SlotOffset(2))), std::string::npos)
+      << status.message();
+}
+
 TEST(ReaderTest, GoesOnAfterItsFileWasReleased) {
   const ScratchDir dir;
   const std::string path = WriteSteps(dir.path(), 5);
