@@ -273,8 +273,8 @@ HEADWAY_API void headway_config(headway_recorder* recorder, const char* config_c
 HEADWAY_API void headway_heartbeat(headway_recorder* recorder) HEADWAY_NOEXCEPT;
 
 /**
- * The process has been told to stop: by `signal`, or 0 (and anything below) for a preemption
- * notice. Safe in signal handlers, and kept even when space has run out.
+ * The process has been told to stop: by `signal` (1 to 64), or 0 (and whatever is no signal's
+ * number) for a preemption notice. Safe in signal handlers, and kept even when space has run out.
  */
 HEADWAY_API void headway_notice(headway_recorder* recorder, int32_t signal) HEADWAY_NOEXCEPT;
 

@@ -222,8 +222,8 @@ class Recorder {
   }
   /// A sign of life. RecorderOptions::heartbeat does it each second.
   void Heartbeat() noexcept { headway_heartbeat(handle_); }
-  /// The process has been told to stop, by `signal` or (0) by a preemption notice. Safe in signal
-  /// handlers.
+  /// The process has been told to stop, by `signal` (1 to 64) or (0, and whatever is no signal's
+  /// number) by a preemption notice. Safe in signal handlers.
   void Notice(int signal = 0) noexcept { headway_notice(handle_, signal); }
 
   // Questions. Strings live as long as the recorder; "" when it is disabled.

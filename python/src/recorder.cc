@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <new>
 #include <optional>
 #include <string_view>
@@ -332,10 +333,10 @@ PyObject* Notice(PyObject* self_object, PyObject* const* values, Py_ssize_t coun
                  PyObject* keywords) noexcept {
   RecorderObject& self = Self(self_object);
   Arguments arguments(&self, Call::kNotice, values, count, keywords);
+  // What is no signal's number is a notice, too: that the process has been told to stop counts.
   const std::int64_t signal = arguments.NextInteger("signal", 0);
-  const bool known = signal >= 0 && signal < 256;
-  if (!known) Drop(&self, Call::kNotice, nullptr);
-  headway_notice(self.state->recorder, known ? static_cast<int>(signal) : 0);
+  headway_notice(self.state->recorder, static_cast<std::int32_t>(std::clamp<std::int64_t>(
+                                           signal, -1, std::numeric_limits<std::int32_t>::max())));
   Py_RETURN_NONE;
 }
 
@@ -648,7 +649,8 @@ PyMethodDef methods[] = {
      "How many accelerators (or slices) there are now; None where it is not known."},
     {"notice", AsMethod(Notice), kFast,
      "notice($self, signal=0)\n--\n\n"
-     "The process has been told to stop: by a signal's number, or by a preemption notice."},
+     "The process has been told to stop: by a signal's number (1 to 64), or by a preemption\n"
+     "notice (0, and whatever is no signal's number)."},
     {"heartbeat", AsMethod(Heartbeat), METH_NOARGS,
      "heartbeat($self)\n--\n\nA sign of life; the recorder gives one each second by itself."},
     {"_exclude_ns", AsMethod(ExcludeNs), kFast, nullptr},

@@ -305,17 +305,18 @@ std::vector<Check> CheckClocks() {
 std::vector<Check> CheckEnvironment(const recorder::EnvMap& variables) {
   const recorder::Environment env = recorder::DetectEnvironment(variables);
   std::vector<Check> checks;
+  const bool contradicts = env.rank >= 0 && env.world_size >= 0 && env.rank >= env.world_size;
+  const std::int64_t world_size = contradicts ? -1 : env.world_size;  // as a recorder takes it
   checks.push_back(Good(
       "rank",
       env.launcher.empty()
           ? "no launcher is seen: this would be a single process"
-          : "rank " + OrNothing(env.rank) + " of " + OrNothing(env.world_size) + " by " +
-                env.launcher +
+          : "rank " + OrNothing(env.rank) + " of " + OrNothing(world_size) + " by " + env.launcher +
                 (env.local_rank >= 0 ? ", local rank " + std::to_string(env.local_rank) : "")));
-  if (env.rank >= 0 && env.world_size >= 0 && env.rank >= env.world_size) {
+  if (contradicts) {
     checks.push_back({"rank_range", Verdict::kProblem,
                       "rank " + std::to_string(env.rank) + " is not below the world size " +
-                          std::to_string(env.world_size),
+                          std::to_string(env.world_size) + ": the world size is not recorded",
                       "mend the variables of the launcher, or set HEADWAY_RANK and "
                       "HEADWAY_WORLD_SIZE"});
   }

@@ -75,6 +75,9 @@ inline constexpr std::int64_t kNoHandle = -1;
 inline constexpr std::int64_t kLastStep = std::numeric_limits<std::int64_t>::max() - 1;
 constexpr bool IsStep(std::int64_t number) { return number >= 0 && number <= kLastStep; }
 
+/// Signals are numbered from 1; 0 is none.
+inline constexpr int kLastSignal = 64;
+
 /// Index into a NameTable; 0 is the empty name.
 using NameId = std::uint32_t;
 /// Index into the writers of a run, as the ledger was told them.

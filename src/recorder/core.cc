@@ -151,10 +151,22 @@ Result<std::unique_ptr<Core>> Core::Open(const CoreOptions& options, const Envir
   }
   header.software = "headway " HEADWAY_VERSION;
   HEADWAY_RETURN_IF_ERROR(CheckRanks(options, &header));
-  HEADWAY_RETURN_IF_ERROR(CheckNewName("the project", header.project));
-  HEADWAY_RETURN_IF_ERROR(CheckNewName("the run's name", header.run));
-  HEADWAY_RETURN_IF_ERROR(CheckNewName("the job id", header.job_id));
-  HEADWAY_RETURN_IF_ERROR(CheckNewName("the attempt key", header.attempt_key));
+  struct Name {
+    std::string_view what;
+    const std::string& taken;
+    const std::string& said;
+    const std::string& environment;
+  };
+  for (const Name& name :
+       {Name{"the project", header.project, options.project, env.project},
+        Name{"the run's name", header.run, options.run, env.run},
+        Name{"the job id", header.job_id, options.job_id, env.job_id},
+        Name{"the attempt key", header.attempt_key, options.attempt_key, env.attempt_key}}) {
+    const bool found = name.taken != name.said && name.taken == name.environment;
+    HEADWAY_RETURN_IF_ERROR(CheckNewName(
+        std::string(name.what) + (found ? " of the environment (see headway doctor)" : ""),
+        name.taken));
+  }
 
   const std::string wanted = pick(options.dir, env.dir, "");
   if (wanted.empty()) {
@@ -178,6 +190,9 @@ Result<std::unique_ptr<Core>> Core::Open(const CoreOptions& options, const Envir
   request.world_size = header.world_size;
   request.now = (options.clock != nullptr ? *options.clock : SystemClock::Get()).Wall();
   const Result<journal::Resume> resume = journal::ParseResume(FirstOf(options.resume, env.resume));
+  if (!resume.ok() && options.resume.empty()) {
+    return Status(resume.status().code(), "HEADWAY_RESUME: " + resume.status().message());
+  }
   if (!resume.ok()) return resume.status();
   request.resume = *resume;
   if (supervised) {
@@ -286,7 +301,7 @@ void Core::Beat() noexcept {
 }
 
 void Core::Notice(int signal) noexcept {
-  signal = std::max(signal, 0);
+  if (signal < 0 || signal > kLastSignal) signal = 0;
   // No thread ordinal: thread-local storage may be allocated on first use, which no handler may do.
   writer_->AppendEssential(journal::MetaHigh(RecordType::kNotice, 0), writer_->Now(), signal, 0);
 }

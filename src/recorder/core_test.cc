@@ -54,7 +54,7 @@ TEST_F(CoreTest, RecordsWhatItIsTold) {
   core->EndSpan(12345);  // never given out
   core->RecordNamed(RecordType::kMetric, core->writer().Intern("loss"), 5, 77);
   core->Config("user", "{}");
-  core->Notice(15);
+  for (const int signal : {15, 64, 65, -1, 1 << 30}) core->Notice(signal);
   core->Beat();
   core->Finish(3);
   core->Finish(0);
@@ -63,17 +63,22 @@ TEST_F(CoreTest, RecordsWhatItIsTold) {
   const ReadResult read = Read(core->writer().path());
   std::vector<RecordType> types;
   for (const headway::Record& record : read.records) types.push_back(record.type);
-  EXPECT_EQ(types, (std::vector<RecordType>{
-                       RecordType::kJobStart, RecordType::kStepStart, RecordType::kSpanBegin,
-                       RecordType::kSpanEnd, RecordType::kMetric, RecordType::kConfig,
-                       RecordType::kNotice, RecordType::kHeartbeat, RecordType::kJobEnd}));
+  EXPECT_EQ(types,
+            (std::vector<RecordType>{
+                RecordType::kJobStart, RecordType::kStepStart, RecordType::kSpanBegin,
+                RecordType::kSpanEnd, RecordType::kMetric, RecordType::kConfig, RecordType::kNotice,
+                RecordType::kNotice, RecordType::kNotice, RecordType::kNotice, RecordType::kNotice,
+                RecordType::kHeartbeat, RecordType::kJobEnd}));
   EXPECT_EQ(read.records[1].a, 5);
   EXPECT_EQ(read.records[3].b, static_cast<std::int64_t>(read.records[2].seq));
   EXPECT_EQ(read.records[3].span, SpanKind::kCustom);
   EXPECT_EQ(read.records[3].blocking, Blocking::kYes);
   EXPECT_EQ(read.names.Text(read.records[3].name), "eval");
-  EXPECT_EQ(read.records[7].a, clock_.Wall().ns);
-  EXPECT_EQ(read.records[8].a, 3);
+  for (const auto& [index, signal] : {std::pair(6, 15), {7, 64}, {8, 0}, {9, 0}, {10, 0}}) {
+    EXPECT_EQ(read.records[static_cast<std::size_t>(index)].a, signal);
+  }
+  EXPECT_EQ(read.records[11].a, clock_.Wall().ns);
+  EXPECT_EQ(read.records[12].a, 3);
 }
 
 TEST_F(CoreTest, HeaderSaysWhoWhereAndWhich) {
@@ -139,10 +144,13 @@ TEST_F(CoreTest, NamesFollowOneRuleWhereverTheyComeFrom) {
   EXPECT_EQ(message(options, env), "the run's name is not valid UTF-8");
   options.run = "";
   env.run = "a\nb";
-  EXPECT_EQ(message(options, env), "the run's name must not hold control characters");
+  EXPECT_EQ(message(options, env),
+            "the run's name of the environment (see headway doctor) must not hold control "
+            "characters");
   env.run = "";
   env.project = "a\tb";
-  EXPECT_EQ(message(options, env), "the project must not hold control characters");
+  EXPECT_EQ(message(options, env),
+            "the project of the environment (see headway doctor) must not hold control characters");
   env.project = "";
   options.attempt_key = std::string(257, 'x');
   EXPECT_EQ(message(options, env), "the attempt key has 257 bytes; at most 256 are allowed");

@@ -122,7 +122,11 @@ std::optional<std::int64_t> CountOrNumber(const EnvMap& env, std::string_view va
   const std::string_view text = Text(env, variable);
   if (text.empty()) return std::nullopt;
   if (const auto number = Number(env, variable)) return number;
-  return std::count(text.begin(), text.end(), ',') + 1;
+  std::int64_t entries = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    entries += text[i] != ',' && (i == 0 || text[i - 1] == ',') ? 1 : 0;
+  }
+  return entries > 0 ? std::optional(entries) : std::nullopt;
 }
 
 void FindRank(const EnvMap& env, Environment* out) {

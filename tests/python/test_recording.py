@@ -340,7 +340,6 @@ WRONG: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("step", (2**63 - 1,), {}),
     ("step_end", (-1,), {}),
     ("step_end", (2**63 - 1,), {}),
-    ("notice", (2**40,), {}),
     ("step_end", (False,), {}),
     ("log", ({"a": 1},), {"step": -1}),
     ("checkpoint_save", (-1,), {}),
@@ -391,6 +390,16 @@ def test_wrong_arguments_are_counted(
     assert run.last_step in (None, 1)
     told = [record for record in caplog.records if record.name == "headway"]
     assert len(told) == 1 and told[0].levelno == logging.WARNING
+
+
+@pytest.mark.parametrize(("signal", "recorded"), [(64, 64), (65, 0), (-1, 0), (2**40, 0)])
+def test_what_is_no_signal_is_a_notice_too(
+    run: headway.Run, signal: int, recorded: int
+) -> None:
+    run.step(1)
+    run.notice(signal)
+    assert run.dropped == 0
+    assert headway.report(run).attempts[0].notice == recorded
 
 
 def test_a_logger_that_fails_does_no_harm(

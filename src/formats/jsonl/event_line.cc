@@ -288,14 +288,13 @@ class LineReader {
   }
 
   std::int64_t Signal() {
-    constexpr std::int64_t kSignalMost = 64;
     if (line_.Has(Field::kSignal) && line_[Field::kSignal].kind == ValueKind::kString) {
       const int signal = SignalNumber(line_[Field::kSignal].text);
       if (signal == 0)
         Fail("the field \"signal\" names no signal: " + Quoted(line_[Field::kSignal].text));
       return signal;
     }
-    return Integer(Field::kSignal, 0, kSignalMost, 0);
+    return Integer(Field::kSignal, 0, kLastSignal, 0);
   }
 
   void ReadExit() {
