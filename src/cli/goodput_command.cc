@@ -13,6 +13,7 @@ namespace headway::cli {
 namespace {
 
 constexpr std::int64_t kIntervalsShown = 20;
+constexpr std::size_t kNamesShown = 10;
 
 std::vector<std::string> CategoryNames() {
   std::vector<std::string> names;
@@ -114,8 +115,27 @@ class GoodputCommand final : public Command {
     return 0;
   }
 
+  /// NotFound unless the run knows the name, at any time.
+  static Status CheckSpanName(OpenRun* open, Category category, const std::string& name) {
+    std::vector<std::string> known;
+    for (const TimelineInterval& interval : open->loaded.ledger.Timeline({})) {
+      if (interval.category != category || interval.name.empty()) continue;
+      if (interval.name == name) return OkStatus();
+      if (std::ranges::find(known, interval.name) == known.end()) known.push_back(interval.name);
+    }
+    std::string message = "--explain: no " + std::string(CategoryName(category)) + " named \"" +
+                          PrintableLine(name) + "\" in this run";
+    message += known.empty() ? ", which has none with a name" : "; there is";
+    for (std::size_t i = 0; i < known.size() && i < kNamesShown; ++i) {
+      message += (i == 0 ? " " : ", ") + PrintableLine(known[i]);
+    }
+    if (known.size() > kNamesShown) message += ", ...";
+    return {Code::kNotFound, message};
+  }
+
   Result<int> Explain(const Context& context, OpenRun* open, const ledger::Query& query,
                       Category category, const std::optional<std::string>& name) {
+    if (name) HEADWAY_RETURN_IF_ERROR(CheckSpanName(open, category, *name));
     std::vector<TimelineInterval> intervals = open->loaded.ledger.Timeline(query);
     std::erase_if(intervals, [&](const TimelineInterval& interval) {
       return interval.category != category || (name && interval.name != *name);

@@ -270,7 +270,7 @@ class ImportCommand final : public Command {
     if (!any) {
       return {Code::kDataLoss, "there is no event in " + events.sources.front().name +
                                    (events.sources.size() > 1 ? " and the other files" : "") +
-                                   (import->problems.empty() ? ": it is empty" : "")};
+                                   (import->problems.empty() ? ": there is nothing in it" : "")};
     }
     const Result<std::vector<ImportedRun>> made =
         WriteRuns(import->runs, {dir, place_.project, run_, replace_});
@@ -354,7 +354,7 @@ class ImportCommand final : public Command {
     }
     for (const ImportedRun& run : runs_) {
       std::string line = run.unchanged ? "unchanged: run " : "imported run ";
-      line += PrintableLine(run.name);
+      line += PrintableLine(run.unchanged ? LabelOf(run) : run.name);
       if (run.project != "default") line += " of project " + PrintableLine(run.project);
       line += run.unchanged ? " is there already, with these " : ": ";
       line += Counted(run.records, "record") + " in " + Counted(run.journals, "journal");
@@ -371,6 +371,14 @@ class ImportCommand final : public Command {
                    << PrintableLine(runs_.back().name) << ", the others are NAME@DATE; see "
                    << "headway runs list\n";
     }
+  }
+
+  /// By which the run can be asked for, also when another run has its name by now.
+  std::string LabelOf(const ImportedRun& made) const {
+    const Result<std::vector<runs::Run>> known = runs::List(place_.dirs, made.project);
+    if (!known.ok()) return made.name;
+    const auto run = std::ranges::find(*known, made.uid, &runs::Run::uid);
+    return run == known->end() ? made.name : run->label;
   }
 
   std::string Json(const EventText& events, const jsonl::Import& import) const {

@@ -197,7 +197,7 @@ Status CheckStart(const EventTarget& target, const std::vector<ImportedRun>& mad
       if (recorded || run.start != mine.start || target.replace) continue;
       return {Code::kFailedPrecondition,
               "run \"" + target.run +
-                  "\" is there already, with other data from the same time on; "
+                  "\" is there already, with other or fewer records from the same time on; "
                   "use --replace to put the new data in its place, or another --run to keep both"};
     }
   }

@@ -65,6 +65,16 @@ Status ParseArguments(std::string_view command, const Description& description,
     after.clear();
   }
 
+  // The library takes the next word for the value of `--option=`.
+  for (auto word = arguments.begin(); word != dashes; ++word) {
+    if (!word->starts_with("--") || !word->ends_with('=')) continue;
+    const std::string option = word->substr(0, word->size() - 1);
+    for (const Argument& argument : description.arguments) {
+      if (argument.positional() || argument.value.empty() || LongFlag(argument) != option) continue;
+      return {Code::kInvalidArgument, option + " must not be empty" + Usage(command)};
+    }
+  }
+
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();

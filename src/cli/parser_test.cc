@@ -69,6 +69,8 @@ TEST(Parser, SaysWhatIsWrong) {
       {{"r", "--limit"}, "--limit needs a value;"},
       {{"r", "--as="}, "--as "},
       {{"r", "--dir", ""}, "--dir must not be empty;"},
+      {{"r", "--dir=", "--json"}, "--dir must not be empty;"},
+      {{"--limit=", "3", "r"}, "--limit must not be empty;"},
       {{"r", "--limit", ""}, "--limit must not be empty;"},
       {{"r", "--limit", "0"}, "from 1 on"},
       {{"r", "--limit", "3x"}, "\"3x\""},

@@ -11,6 +11,10 @@ namespace {
 Result<std::int64_t> TimeOf(const std::optional<std::string>& text, std::optional<WallNs> start,
                             const std::string& name, std::int64_t otherwise) {
   if (!text || text->empty()) return otherwise;
+  if (!start && text->starts_with('+')) {
+    return Status(Code::kInvalidArgument,
+                  name + ": " + *text + " counts from the run's start, and the run has not begun");
+  }
   const Result<WallNs> time = ParseTime(*text, start);
   if (!time.ok()) return Status(time.status().code(), name + ": " + time.status().message());
   return time->ns;

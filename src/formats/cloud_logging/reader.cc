@@ -150,7 +150,13 @@ class Translator {
     }
     Job& job = JobOf(entry[Key::kJobName].text);
     ++job.entries;
+    const std::size_t before = job.events.size();
+    const std::uint64_t problems = out_.problems_total;
     Append(piece, entry, &job);
+    const bool said = job.events.size() > before || out_.problems_total > problems;
+    if (!said && entry[Key::kEvent].kind == Value::Kind::kAbsent) {
+      Fail(piece, "the entry of job \"" + job.name + "\" has no time");
+    }
   }
 
   simdjson::error_code Parse(std::size_t size, Entry* entry) {

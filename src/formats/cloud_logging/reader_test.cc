@@ -111,6 +111,7 @@ TEST(TranslateTest, SaysWhatIsLeftOut) {
        R"("checkpoint_manager_blocking_duration_secs":-1})",
        "ends before it begins"},
       {R"({"elastic_slice_counts_timestamp":1,"active_slices":1})", "must be an integer"},
+      {R"({"job_name":"j","step_count":3,"step_start_time":null})", "job \"j\" has no time"},
   };
   for (const Case& c : cases) {
     const Translation log = Translate("\n " + c.text);
