@@ -15,6 +15,7 @@
 #include "cli/commands.h"
 #include "cli/monitor_sinks.h"
 #include "cli/place.h"
+#include "cli/text.h"
 #include "monitor/monitor.h"
 
 namespace headway::cli {
@@ -117,6 +118,7 @@ class MonitorCommand final : public Command {
       company.process = process.get();
       company.beside = *pid;
     }
+    if (!control_) TellWhetherItWaits(options->dirs);
     monitor::Monitor monitor(*std::move(options), *std::move(sinks));
     const bool delivered = monitor.Run(company);
     if (!control_) {
@@ -127,8 +129,16 @@ class MonitorCommand final : public Command {
     }
     // What hangs in a destination must not keep it from ending.
     if (control_ || !delivered) ::_exit(delivered ? 0 : 4);
+    if (!monitor.reading().ok()) return ExitCode(monitor.reading().code());
     if (monitor.state().samples == 0 && !monitor.state().problem.empty()) return 1;
     return 0;
+  }
+
+  // A name may be mistyped.
+  void TellWhetherItWaits(const std::vector<std::string>& dirs) const {
+    const Result<runs::Run> run = runs::Find(dirs, place_.project, run_);
+    if (run.status().code() != Code::kNotFound) return;
+    Complain("waiting for run \"" + PrintableLine(run_) + "\": nothing is recorded of it yet");
   }
 
   static Result<std::int64_t> ParseNumber(const std::string& flag, const std::string& text) {
@@ -176,7 +186,10 @@ class MonitorCommand final : public Command {
     const std::int64_t deviation_every_ns = deviation_every_.value_or(10 * kNanosPerSecond);
     constexpr std::int64_t kLeastNs = kNanosPerSecond / 100;
     if (every_ns < kLeastNs || deviation_every_ns < kLeastNs) {
-      return Status(Code::kInvalidArgument, "--every: at least 10ms");
+      return Status(Code::kInvalidArgument,
+                    std::string(every_ns < kLeastNs ? "--every" : "--step-deviation-every") +
+                        ": at least 10ms, not " +
+                        ShowDuration(every_ns < kLeastNs ? every_ns : deviation_every_ns));
     }
     if (!windows_only_ && !deviation_only_) options.whole_every_ns = every_ns;
     if (!deviation_only_) options.windows_every_ns = every_ns;

@@ -123,12 +123,21 @@ SinkResult OpenTensorBoard(const SinkOptions& options) {
 
 SinkResult OpenPrometheusFile(const SinkOptions& options) {
   std::error_code error;
-  const auto path = std::filesystem::absolute(options.prometheus_file, error);
-  auto sink = monitor::PrometheusFileSink::Open(error ? options.prometheus_file : path.string());
-  HEADWAY_RETURN_IF_ERROR(sink.status());
-  return std::unique_ptr<Sink>(std::make_unique<monitor::PrometheusFileSink>(*std::move(sink)));
+  const auto absolute = std::filesystem::absolute(options.prometheus_file, error);
+  const std::string path = error ? options.prometheus_file : absolute.string();
+  const auto open = [path](MonoNs) -> SinkResult {
+    auto sink = monitor::PrometheusFileSink::Open(path);
+    HEADWAY_RETURN_IF_ERROR(sink.status());
+    return std::unique_ptr<Sink>(std::make_unique<monitor::PrometheusFileSink>(*std::move(sink)));
+  };
+  SinkResult sink = open(MonoNs());
+  if (sink.ok() || sink.status().code() != Code::kNotFound) return sink;
+  // Its directory may come up later.
+  return std::unique_ptr<Sink>(std::make_unique<monitor::DeferredSink>(
+      "Prometheus textfile " + path, DestinationKind::kFile, open));
 }
 
+// The port of another monitor is free again once that one ends.
 SinkResult OpenPrometheusServer(const SinkOptions& options) {
   const std::string& listen = options.prometheus_listen;
   const std::size_t colon = listen.rfind(':');
@@ -144,9 +153,17 @@ SinkResult OpenPrometheusServer(const SinkOptions& options) {
     return Status(Code::kInvalidArgument,
                   "--prometheus-listen: \"" + listen + "\" is no port and no ADDRESS:PORT");
   }
-  auto sink = monitor::PrometheusServerSink::Start(address, number);
-  HEADWAY_RETURN_IF_ERROR(sink.status());
-  return std::unique_ptr<Sink>(std::make_unique<monitor::PrometheusServerSink>(*std::move(sink)));
+  const auto start = [address, number](MonoNs) -> SinkResult {
+    auto sink = monitor::PrometheusServerSink::Start(address, number);
+    HEADWAY_RETURN_IF_ERROR(sink.status());
+    return std::unique_ptr<Sink>(std::make_unique<monitor::PrometheusServerSink>(*std::move(sink)));
+  };
+  SinkResult sink = start(MonoNs());
+  if (sink.ok() || sink.status().code() != Code::kFailedPrecondition) return sink;
+  return std::unique_ptr<Sink>(std::make_unique<monitor::DeferredSink>(
+      "http://" + (address.find(':') == std::string::npos ? address : "[" + address + "]") + ":" +
+          port + "/metrics",
+      DestinationKind::kPrometheus, start));
 }
 
 SinkResult OpenOtlp(const SinkOptions& options) {

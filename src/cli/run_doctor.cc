@@ -78,6 +78,15 @@ void AddSwitches(const recorder::EnvMap& variables, std::vector<Check>* checks) 
 
 std::vector<Check> JudgeMissing(const RunEvidence& evidence, const recorder::EnvMap& variables) {
   std::vector<Check> checks;
+  if (evidence.found.code() != Code::kNotFound) {
+    // It was recorded, and says so itself.
+    checks.push_back({kRecords, Verdict::kProblem, evidence.found.message(),
+                      evidence.found.code() == Code::kDataLoss
+                          ? "put a whole copy of the file in its place; without one, move the file "
+                            "away: the other journals can be read"
+                          : "let this user read the directory and the files in it"});
+    return checks;
+  }
   AddSwitches(variables, &checks);
   for (const RunEvidence::Place& place : evidence.elsewhere) {
     checks.push_back({kRecords, Verdict::kProblem,
@@ -453,15 +462,16 @@ std::vector<Check> JudgeCloud(const RunEvidence& evidence) {
     for (const std::string& code : state.left_out) {
       if (!code.starts_with("gcp_")) continue;
       checks.push_back({kCloud, Verdict::kNote,
-                        kind + " is not sent to Cloud Monitoring: enable_" + code + " is off",
+                        "not sent to Cloud Monitoring: " + kind + "; enable_" + code + " is off",
                         "GCPOptions(enable_" + code + "=True)"});
     }
     for (const DestinationState& one : state.destinations) {
       if (!IsCloudMonitoring(one)) continue;
       if (one.destination.ends_with(monitor::DeferredSink::kOff)) {
         checks.push_back({kCloud, Verdict::kNote,
-                          kind + " is not sent to Cloud Monitoring: this is no machine on Google "
-                                 "Cloud, and no project and location are named",
+                          "not sent to Cloud Monitoring: " + kind +
+                              "; this is no machine on Google Cloud, and no project and location "
+                              "are named",
                           "GCPOptions(project_id=…, location=…), and credentials "
                           "(docs/monitor-google.md)"});
         continue;

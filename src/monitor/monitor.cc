@@ -146,8 +146,9 @@ void Monitor::TakeDue(MonoNs now) {
   const WallNs wall = SystemClock::WallNow() - (SystemClock::MonoNow() - now);
   for (const auto& [due, stream] : all) {
     const WallNs at = wall - (now - due);
-    if (const Status status = sampler_.Refresh(at, WallNs{wall}); !status.ok()) {
-      state_.problem = status.message();
+    reading_ = sampler_.Refresh(at, WallNs{wall});
+    if (!reading_.ok()) {
+      state_.problem = reading_.message();
       continue;
     }
     const auto sample = TakeOne(at, SystemClock::WallNow(), stream->wanted);
@@ -158,8 +159,8 @@ void Monitor::TakeDue(MonoNs now) {
 bool Monitor::Finish(MonoNs until, const Company& company) {
   std::shared_ptr<const Sample> last;
   const WallNs at = SystemClock::WallNow();
-  const Status status = sampler_.Refresh(at, at);
-  if (status.ok()) {
+  reading_ = sampler_.Refresh(at, at);
+  if (reading_.ok()) {
     Wanted all;
     for (const Stream& stream : streams_) {
       all.whole |= stream.wanted.whole;
@@ -169,7 +170,7 @@ bool Monitor::Finish(MonoNs until, const Company& company) {
     }
     last = TakeOne(at, at, all);
   } else {
-    state_.problem = status.message();
+    state_.problem = reading_.message();
   }
   // What a destination answers in the end must come in time to be noted.
   const std::int64_t left_ns = std::max<std::int64_t>(0, until - SystemClock::MonoNow());

@@ -61,6 +61,8 @@ class Monitor {
 
   /// How it does; of destinations as of the last sample, or its end.
   const State& state() const { return state_; }
+  /// Whether the run could be read when it was last looked at.
+  const Status& reading() const { return reading_; }
 
  private:
   struct Stream {
@@ -81,6 +83,7 @@ class Monitor {
   std::vector<Stream> streams_;
   MonoNs begin_;
   State state_;
+  Status reading_;
   StateFile state_file_;
 };
 

@@ -135,6 +135,12 @@ Delivery OtlpSink::Send(const OutboxBody& body, MonoNs deadline) {
 // The rest has arrived, and what was rejected would be again.
 Delivery OtlpSink::TakePartialSuccess(const net::Response& response, std::string_view asked) {
   const std::string_view type = response.Header("content-type");
+  if (type.starts_with("text/html") && !response.body.empty()) {
+    return {Delivery::Fate::kLater,
+            {Code::kUnavailable,
+             "a web page (text/html) is the answer: no collector listens at that address"},
+            {}};
+  }
   const otlp::PartialSuccess partial =
       otlp::ReadPartialSuccess(type.empty() ? asked : type, response.body);
   if (partial.rejected_points == 0) return {};

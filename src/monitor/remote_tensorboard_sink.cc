@@ -31,8 +31,12 @@ bool IsWritten(const std::string& name) {
 Result<std::unique_ptr<RemoteTensorBoardSink>> RemoteTensorBoardSink::Open(
     std::string url, TensorBoardSink::Options options, net::GoogleAuth* google,
     net::HttpClient* http, const Clock* clock) {
-  while (url.ends_with('/')) url.pop_back();
   // Tells at once what is wrong with the URL.
+  const std::size_t scheme = url.find("://");
+  if (scheme != url.npos && url.find_first_not_of('/', scheme + 3) != scheme + 3) {
+    return Status(Code::kInvalidArgument, "\"" + url + "\" names no bucket");
+  }
+  while (url.ends_with('/')) url.pop_back();
   net::RemoteObjectOptions writer;
   writer.writer = "headway";
   const auto object = net::OpenObject(url + "/x", writer, google, http, clock);

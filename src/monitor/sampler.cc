@@ -51,12 +51,12 @@ Sample Sampler::Take(WallNs at, WallNs now, const Wanted& wanted, Status* proble
   sample.project = project_;
   sample.run = run_;
   ledger::Query query;
-  query.now = now.ns;
-  if (follower_.live()) query.now = query.as_of = at.ns;
+  query.now = at.ns;
+  if (follower_.live()) query.as_of = at.ns;
   Report whole = follower_.ledger()->MakeReport(query);
   if (!follower_.live() && at.ns < whole.as_of) {
     // The run has ended since.
-    query.now = query.as_of = at.ns;
+    query.as_of = at.ns;
     whole = follower_.ledger()->MakeReport(query);
   }
   Account(query.as_of.value_or(std::numeric_limits<std::int64_t>::max()), now.ns + kClockErrorNs);

@@ -102,6 +102,31 @@ TEST_F(SamplerTest, WhatIsMadeUpForAfterTheEndIsAsItWas) {
   EXPECT_EQ(TakeAgo(&sampler, 0, wanted).report->steps.last_step, 9);
 }
 
+TEST_F(SamplerTest, WhatIsMadeUpForWhileTheRunIsDownIsOfItsOwnTime) {
+  Wanted wanted;
+  wanted.whole = true;
+  wanted.windows = {20};
+  Steps(0, 10);
+  writer.reset();  // the process has died: nothing more is heard of the job
+  clock.Advance(30 * kSecond);
+  for (const bool exact : {false, true}) {
+    Sampler sampler = Follow(exact);
+    for (const std::int64_t ago : {25, 20, 0, 20}) {
+      const Sample sample = TakeAgo(&sampler, ago * kSecond, wanted);
+      ASSERT_TRUE(sample.figures);
+      if (!exact) {
+        EXPECT_EQ(sample.figures->total_s, static_cast<double>(50 - ago));
+      }
+      const std::int64_t to = clock.Wall().ns - ago * kSecond;
+      ASSERT_EQ(sample.windows.size(), 1U);
+      ASSERT_TRUE(sample.windows[0].report || ago == 0);
+      if (ago == 0) continue;  // its last 20 s have nothing of the run
+      EXPECT_EQ(sample.windows[0].report->window,
+                (std::pair<std::int64_t, std::int64_t>(to - 20 * kSecond, to)));
+    }
+  }
+}
+
 TEST_F(SamplerTest, ATimeThatCanNotBeHoldsUpNothing) {
   Sampler sampler = Follow();
   Wanted wanted;

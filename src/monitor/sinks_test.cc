@@ -154,6 +154,30 @@ TEST_F(SinksTest, PointsThatACollectorRejectsAreCountedAndNotSentAgain) {
   EXPECT_EQ(sink->outbox()->size(), 0U);
 }
 
+TEST_F(SinksTest, AWebPageIsNoAnswerOfACollector) {
+  OtlpOptions options;
+  options.endpoint = "http://collector:4318";
+  options.outbox_directory = folder + "/otlp";
+  const auto sink = *OtlpSink::Open(options, &http, &clock);
+  bool patient = false;
+  sink->outbox()->set_wait([&](std::int64_t ns) {
+    clock.Advance(ns);
+    return patient;
+  });
+  Sample sample;
+  sample.report = Report();
+  EXPECT_TRUE(sink->Put(sample).ok());
+  http.Answer(200, "<html>sign in</html>", {{"content-type", "text/html; charset=utf-8"}});
+  const Status status = sink->Deliver(In(60));
+  patient = true;
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_NE(status.message().find("a web page"), std::string::npos) << status.message();
+  EXPECT_EQ(sink->outbox()->size(), 1U);
+  http.Answer(200);
+  EXPECT_TRUE(sink->Deliver(In(60)).ok());
+  EXPECT_EQ(sink->outbox()->size(), 0U);
+}
+
 TEST_F(SinksTest, WhatIsRefusedAndWhatWaits) {
   const auto sink = Monitoring();
   EXPECT_TRUE(sink->Put(At(0, 1)).ok());

@@ -523,6 +523,18 @@ def test_a_job_that_starts_again_within_its_process_is_two_attempts() -> None:
     assert report.disruptions[0].downtime_ns == 60 * 10**9
 
 
+def test_a_process_may_record_any_number_of_jobs(data: Path) -> None:
+    from ml_goodput_measurement import goodput
+
+    for number in range(140):
+        recorder = goodput.GoodputRecorder(f"job{number}", "l", True)
+        recorder.record_job_start_time()
+        recorder.record_step_start_time(0)
+        if number % 3 == 0:
+            recorder.record_job_end_time()
+    assert len(list((data / "journals/default").iterdir())) == 140
+
+
 def test_recorders_of_one_job_share_a_journal(data: Path) -> None:
     from ml_goodput_measurement import goodput
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -465,14 +466,13 @@ def test_prometheus_sees_it_while_it_trains(tmp_path: Path) -> None:
     [
         ((), "somewhere to tell"),
         (("--tensorboard", ""), "--tensorboard must not be empty"),
-        (("--tensorboard=",), "--tensorboard"),
+        (("--tensorboard=", "--json"), "--tensorboard must not be empty"),
         (("--tensorboard", "x", "--prometheus-file", ""), "--prometheus-file must not be empty"),
         (("--tensorboard", "x", "--prometheus-listen", ""), "--prometheus-listen"),
         (("--tensorboard", "x", "--otlp", ""), "--otlp must not be empty"),
         (("--tensorboard", "x", "--cloud-log", ""), "--cloud-log must not be empty"),
         (("--tensorboard", "ftp://host/x"), "ftp://host/x"),
         (("--tensorboard", "gs://"), "gs://"),
-        (("--prometheus-file", "/proc/nonexistent/x.prom"), "/proc/nonexistent"),
         (("--prometheus-file", "x.txt"), ".prom"),
         (("--prometheus-listen", "nowhere"), "nowhere"),
         (("--otlp", "env"), "OTEL_EXPORTER_OTLP_ENDPOINT"),
@@ -492,6 +492,42 @@ def test_calls_that_are_wrong(tmp_path: Path, options: tuple[str, ...], words: s
     )  # fmt: skip
     assert done.returncode in (1, 2), done.stderr
     assert words in done.stderr
+
+
+def test_what_can_not_be_opened_yet_holds_up_no_other(place: Place, tmp_path: Path) -> None:
+    folder, curves = tmp_path / "textfiles", tmp_path / "curves"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        training = subprocess.Popen([sys.executable, "-c", TRAINING, "60"], env=place.env)
+        monitor = subprocess.Popen(
+            [
+                place.env["HEADWAY_PROGRAM"], "monitor", "job", "--beside", str(training.pid),
+                "--every", "100ms", "--prometheus-listen", str(port),
+                "--prometheus-file", str(folder / "job.prom"), "--tensorboard", str(curves),
+            ],
+            env=place.env,
+        )  # fmt: skip
+        until = time.monotonic() + SECONDS
+        while not list(curves.glob("*")):
+            assert time.monotonic() < until and monitor.poll() is None
+            time.sleep(0.05)
+    folder.mkdir()
+    assert training.wait() == 0 and monitor.wait() == 0
+    assert 'headway_max_productive_step{project="default",run="job"} 59' in (
+        folder / "job.prom"
+    ).read_text()
+
+
+def test_it_says_that_it_waits_for_a_run(tmp_path: Path) -> None:
+    place = Place(tmp_path, None)
+    with subprocess.Popen(
+        [place.env["HEADWAY_PROGRAM"], "monitor", "jbo", "--tensorboard", str(tmp_path / "tb")],
+        env=place.env, stderr=subprocess.PIPE, text=True,
+    ) as monitor:  # fmt: skip
+        assert monitor.stderr is not None
+        assert 'waiting for run "jbo"' in monitor.stderr.readline()
+        monitor.terminate()
+        assert monitor.wait() == 1
 
 
 # What a monitor sees begins with others than the process that leads.

@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import threading
+import weakref
 from typing import Any, Optional, Protocol
 
 from headway import _checkpoints, _native, orbax
@@ -145,6 +146,7 @@ class JournalSink:
         self._lock = threading.Lock()
         self._recorder: Optional[_native.Recorder] = None
         self.ended = False  # the job's end was recorded
+        self.users: weakref.WeakSet[object] = weakref.WeakSet()  # the recorders that record here
         self._now = False  # it records the present, not history
         self._started = False  # a job start was recorded in this journal
         self._stepped = False
@@ -237,12 +239,20 @@ class JournalSink:
             except (ValueError, OverflowError) as refused:  # a name that none can have
                 recorder, error = _native.Recorder(disabled=True), str(refused)
             if error:
-                _log.warning("headway records nothing of %r: %s", self._job_name, error)
+                _log.warning(
+                    "headway records nothing of job %r: %s%s", self._job_name, error, _remedy(error)
+                )
             self._recorder = recorder
             if self._now and not error:
                 _checkpoints.attach(recorder)
                 orbax.watch_by_itself()
             return recorder
+
+
+def _remedy(error: str) -> str:
+    if "recorders are open" not in error:
+        return ""
+    return ". record_job_end_time() finishes one, and so does letting go of its GoodputRecorder"
 
 
 _HISTORY = datetime.timedelta(minutes=1)
@@ -285,14 +295,15 @@ def forget_journal(job_name: str) -> None:
         sink.abandon()
 
 
-def journal_of(job_name: str) -> JournalSink:
-    """This process's journal of the job: recorders of one job share it."""
+def journal_of(job_name: str, user: object) -> JournalSink:
+    """This process's journal of the job, for a recorder of it: all of one job share it."""
     key = _key(job_name)
     with _journals_lock:
         sink = _journals.get(key)
         if sink is None:
-            _close_ended()
+            _close_old()
             sink = _journals[key] = JournalSink(job_name)
+        sink.users.add(user)
         return sink
 
 
@@ -300,14 +311,16 @@ def journal_of(job_name: str) -> JournalSink:
 _MOST_OPEN = 32
 
 
-def _close_ended() -> None:
-    """Closes journals of jobs that have ended, the oldest first, where there are many."""
-    for key, sink in list(_journals.items()):
-        if len(_journals) < _MOST_OPEN:
-            return
-        if sink.ended:
-            del _journals[key]
-            sink.abandon()
+def _close_old() -> None:
+    """Closes journals, the oldest first, where there are many: those of jobs that have ended, then
+    those whose recorders are gone."""
+    for done in (lambda sink: sink.ended, lambda sink: not sink.users):
+        for key, sink in list(_journals.items()):
+            if len(_journals) < _MOST_OPEN:
+                return
+            if done(sink):
+                del _journals[key]
+                sink.abandon()
 
 
 class BothSink:

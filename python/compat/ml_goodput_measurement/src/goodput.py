@@ -103,7 +103,7 @@ class GoodputRecorder:
             self._sink = _sinks.EntrySink(job_name, cloud_logger)
             return
         backend = _backend()
-        journal = None if backend == "cloud-logging" else _sinks.journal_of(str(job_name))
+        journal = None if backend == "cloud-logging" else _sinks.journal_of(str(job_name), self)
         if journal is not None:
             self._sink = journal
             if backend == "journal":

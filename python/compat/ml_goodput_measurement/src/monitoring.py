@@ -246,7 +246,10 @@ class GoodputMonitor:
             return
         sizes = [int(size) for size in rolling_windows_seconds or [] if int(size) > 0]
         if not sizes:
-            logger.warning("no rolling window was given: nothing is uploaded")
+            logger.warning(
+                "no rolling window of a second or more is among %r: nothing is uploaded",
+                rolling_windows_seconds,
+            )
             return
         self._windows.start(*(word for size in sizes for word in ("--window", f"{size}s")))
 
