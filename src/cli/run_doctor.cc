@@ -299,13 +299,19 @@ std::string RemedyOf(const DestinationState& one) {
       return "allow the account s3:PutObject and s3:GetObject there";
     return "let the user of the training write there, or choose another place";
   }
-  if (metrics || logging) {
-    return one.code == Code::kUnavailable
-               ? "what waits is sent when the service can be reached: look at the network, at "
-                 "https_proxy, and at what the message names"
-               : "correct the project and the location: GCPOptions(project_id=, location=), "
-                 "--cloud-project, --cloud-location";
+  const bool here = one.kind == DestinationKind::kFile || one.kind == DestinationKind::kPrometheus;
+  if (!here && one.code == Code::kUnavailable) {
+    return "what waits is sent when the service can be reached: look at the network, at "
+           "https_proxy, and at what the message names";
   }
+  if (one.rejected_points > 0) {
+    return "the log of the collector says why; what was rejected is not sent again";
+  }
+  if (metrics) {
+    return "correct the project and the location: GCPOptions(project_id=, location=), "
+           "--cloud-project, --cloud-location";
+  }
+  if (logging) return "correct the project: GCPOptions(project_id=), --cloud-project";
   return "mend what the message names, or choose another destination";
 }
 
