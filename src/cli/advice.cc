@@ -44,8 +44,6 @@ constexpr std::array kRules = {
     Rule{Category::kStepStall, &AdviceThresholds::stall, "find_stalls",
          "steps hung. headway steps RUN --slowest shows which; set a timeout on collectives so "
          "that a hang becomes a restart"},
-    Rule{Category::kOther, &AdviceThresholds::other, "name_time",
-         "time outside of steps that nothing names. Put spans around it to see what it is"},
 };
 
 class Adviser {
@@ -63,6 +61,7 @@ class Adviser {
     Wasted();
     Saving();
     Custom();
+    Other();
     InputBound();
     Deviation();
     std::stable_sort(advice_.begin(), advice_.end(),
@@ -137,11 +136,28 @@ class Adviser {
     }
   }
 
+  bool IsNoted(std::string_view code) const {
+    return std::any_of(report_.notes.begin(), report_.notes.end(),
+                       [code](const ReportNote& note) { return note.code == code; });
+  }
+
+  void Other() {
+    const std::int64_t ns = report_.Ns(Category::kOther);
+    if (!Matters(ns, kAdvice.other)) return;
+    const std::string text = Amount(Category::kOther, ns);
+    if (IsNoted("dropped_records")) {
+      Add("make_room", ns,
+          text +
+              "records were dropped, and what happened then is not known. Make room on the disk "
+              "of the journals, and see headway doctor");
+    } else {
+      Add("name_time", ns,
+          text + "time outside of steps that nothing names. Put spans around it to see what it is");
+    }
+  }
+
   void InputBound() {
-    const bool noted =
-        std::any_of(report_.notes.begin(), report_.notes.end(),
-                    [](const ReportNote& note) { return note.code == "input_bound"; });
-    if (!noted) return;
+    if (!IsNoted("input_bound")) return;
     Add("input_bound", report_.data_loading_overlapped_ns,
         "loading takes nearly as long as the steps (" +
             ShowDuration(report_.data_loading_overlapped_ns) +

@@ -97,6 +97,12 @@ TEST(Advice, NamesUnevenSteps) {
   EXPECT_TRUE(Advise(report).empty());
 }
 
+TEST(Advice, KnowsThatNothingIsKnownWhereRecordsWereDropped) {
+  Report report = ReportWith(Category::kOther, Part(kAdvice.other) + kSecond);
+  report.notes.push_back({"dropped_records", 7, ""});
+  EXPECT_EQ(CodesOf(report), std::vector<std::string>{"make_room"});
+}
+
 TEST(Advice, PassesOnInputBound) {
   Report report = ReportWith(Category::kOther, 0);
   EXPECT_TRUE(Advise(report).empty());

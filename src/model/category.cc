@@ -25,7 +25,7 @@ constexpr std::array<Row, kCategoryCount> kRows = {{
     {"elastic_reinit", "re-initialising after the set of slices changed"},
     {"custom", "time the program named itself, such as an evaluation"},
     {"step_stall", "a step hung far beyond the normal step time"},
-    {"other", "alive, but outside of steps and of every span"},
+    {"other", "alive, but outside of steps and of every span, or while records were dropped"},
 }};
 
 }  // namespace
