@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "cli/output.h"
 #include "formats/gcp/accelerator.h"
 #include "monitor/cloud_logging_sink.h"
 #include "monitor/cloud_monitoring_sink.h"
@@ -132,7 +133,8 @@ SinkResult OpenPrometheusFile(const SinkOptions& options) {
   };
   SinkResult sink = open(MonoNs());
   if (sink.ok() || sink.status().code() != Code::kNotFound) return sink;
-  // Its directory may come up later.
+  // Its directory may come up later, or be mistyped.
+  Complain("not yet: " + sink.status().message());
   return std::unique_ptr<Sink>(std::make_unique<monitor::DeferredSink>(
       "Prometheus textfile " + path, DestinationKind::kFile, open));
 }
@@ -160,6 +162,7 @@ SinkResult OpenPrometheusServer(const SinkOptions& options) {
   };
   SinkResult sink = start(MonoNs());
   if (sink.ok() || sink.status().code() != Code::kFailedPrecondition) return sink;
+  Complain("not yet: " + sink.status().message());
   return std::unique_ptr<Sink>(std::make_unique<monitor::DeferredSink>(
       "http://" + (address.find(':') == std::string::npos ? address : "[" + address + "]") + ":" +
           port + "/metrics",

@@ -65,13 +65,19 @@ Status ParseArguments(std::string_view command, const Description& description,
     after.clear();
   }
 
-  // The library takes the next word for the value of `--option=`.
+  // The library takes the next word for the value of `--option=`, and some values for flags.
   for (auto word = arguments.begin(); word != dashes; ++word) {
-    if (!word->starts_with("--") || !word->ends_with('=')) continue;
-    const std::string option = word->substr(0, word->size() - 1);
+    const std::size_t equals = word->find('=');
+    if (!word->starts_with("--") || equals == std::string::npos) continue;
+    const std::string option = word->substr(0, equals);
     for (const Argument& argument : description.arguments) {
-      if (argument.positional() || argument.value.empty() || LongFlag(argument) != option) continue;
-      return {Code::kInvalidArgument, option + " must not be empty" + Usage(command)};
+      if (argument.positional() || LongFlag(argument) != option) continue;
+      if (argument.value.empty()) {
+        return {Code::kInvalidArgument, option + " takes no value" + Usage(command)};
+      }
+      if (equals + 1 == word->size()) {
+        return {Code::kInvalidArgument, option + " must not be empty" + Usage(command)};
+      }
     }
   }
 

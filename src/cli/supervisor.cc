@@ -303,11 +303,13 @@ class Supervisor {
              (left == 1 ? " restart" : " restarts") + " left)");
     const MonoNs until = SystemClock::MonoNow() + pause;
     while (!told_to_stop_) {
-      // That it lives, and may start the job again, is told all the while.
       const MonoNs now = SystemClock::MonoNow();
       if (now >= until) return true;
-      Beat(now);
-      WaitForSignals(std::min(until, next_beat_) - now);
+      // That it lives, and may start the job again, is told all the while. Not by one of a higher
+      // rank: its word does not end the attempt, and would be a sign that the attempt lives.
+      const bool tells = options_.run.rank <= 0;
+      if (tells) Beat(now);
+      WaitForSignals((tells ? std::min(until, next_beat_) : until) - now);
     }
     return false;
   }

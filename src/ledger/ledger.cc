@@ -76,8 +76,13 @@ bool Ledger::Impl::KnowsMoreThan(std::int64_t as_of) const {
                      });
 }
 
-// What was known at `as_of`. A writer that recorded later was alive then, and so was a process
-// whose end a supervisor recorded later.
+// A process that is heard of so shortly before its supervisor's word of the end ended then: that is
+// a beat of the heart and some more. What a supervisor started may be a shell or a launcher that
+// outlives it by far.
+constexpr std::int64_t kBeatNs = 1'500'000'000;
+
+// What was known at `as_of`. A writer that recorded later was alive then, and so was a process that
+// went on until its supervisor recorded the end.
 std::unique_ptr<Ledger::Impl> Ledger::Impl::At(std::int64_t as_of) const {
   auto past = std::make_unique<Impl>();
   const RunContext& context = intake.context();
@@ -96,7 +101,8 @@ std::unique_ptr<Ledger::Impl> Ledger::Impl::At(std::int64_t as_of) const {
   // for each attempt.
   std::set<std::pair<std::string, std::int64_t>> heard;
   std::set<std::pair<std::string, std::int64_t>> heard_later;
-  std::set<std::string> ended_later;  // attempt keys
+  std::vector<TimedRecord> ends;                                    // said by supervisors later on
+  std::vector<std::int64_t> last(context.writers.size(), kNoTime);  // [num_writers] records
   RecordLog loose;
   std::vector<const RecordLog*> logs;
   intake.ListLogs(&logs, &loose);
@@ -116,11 +122,9 @@ std::unique_ptr<Ledger::Impl> Ledger::Impl::At(std::int64_t as_of) const {
           [[unlikely]] {
         (known ? heard : heard_later)
             .emplace(writer.pid > 0 ? writer.host : writer.uid, writer.pid);
-        if (!known && timed.record.type == RecordType::kExit && writer.rank <= 0 &&
-            !writer.attempt_key.empty()) {
-          ended_later.insert(writer.attempt_key);
-        }
+        if (!known && timed.record.type == RecordType::kExit) ends.push_back(timed);
       }
+      last[timed.record.writer] = std::max(last[timed.record.writer], timed.time);
       if (batch.size() == kBatch) add();
       if (known) continue;
       more = true;
@@ -130,11 +134,16 @@ std::unique_ptr<Ledger::Impl> Ledger::Impl::At(std::int64_t as_of) const {
     }
     add();
   }
-  for (WriterId id = 0; id < context.writers.size(); ++id) {
-    const Writer& writer = context.writers[id];
-    if (!writer.supervisor && intake.liveness(id) == Liveness::kDead &&
-        ended_later.contains(writer.attempt_key)) {
-      past->intake.SetLiveness(id, Liveness::kAlive);
+  for (const TimedRecord& end : ends) {
+    const Writer& supervisor = context.writers[end.record.writer];
+    for (WriterId id = 0; id < context.writers.size(); ++id) {
+      const Writer& writer = context.writers[id];
+      if (!writer.supervisor && intake.liveness(id) == Liveness::kDead &&
+          !writer.attempt_key.empty() && writer.attempt_key == supervisor.attempt_key &&
+          writer.host == supervisor.host && last[id] <= end.time &&
+          last[id] >= end.time - kBeatNs) {
+        past->intake.SetLiveness(id, Liveness::kAlive);
+      }
     }
   }
   past->supervised = supervised && !more;

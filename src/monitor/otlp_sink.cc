@@ -135,10 +135,11 @@ Delivery OtlpSink::Send(const OutboxBody& body, MonoNs deadline) {
 // The rest has arrived, and what was rejected would be again.
 Delivery OtlpSink::TakePartialSuccess(const net::Response& response, std::string_view asked) {
   const std::string_view type = response.Header("content-type");
-  if (type.starts_with("text/html") && !response.body.empty()) {
+  // No message and no JSON begins like this.
+  const std::size_t begin = response.body.find_first_not_of(" \t\r\n");
+  if (begin != std::string::npos && response.body[begin] == '<') {
     return {Delivery::Fate::kLater,
-            {Code::kUnavailable,
-             "a web page (text/html) is the answer: no collector listens at that address"},
+            {Code::kUnavailable, "a web page is the answer: no collector listens at that address"},
             {}};
   }
   const otlp::PartialSuccess partial =

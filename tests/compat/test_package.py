@@ -526,13 +526,33 @@ def test_a_job_that_starts_again_within_its_process_is_two_attempts() -> None:
 def test_a_process_may_record_any_number_of_jobs(data: Path) -> None:
     from ml_goodput_measurement import goodput
 
+    class Recorder(goodput.GoodputRecorder):
+        def __eq__(self, other: object) -> bool:  # and so without a hash
+            return True
+
     for number in range(140):
-        recorder = goodput.GoodputRecorder(f"job{number}", "l", True)
+        recorder = Recorder(f"job{number}", "l", True)
         recorder.record_job_start_time()
         recorder.record_step_start_time(0)
         if number % 3 == 0:
             recorder.record_job_end_time()
     assert len(list((data / "journals/default").iterdir())) == 140
+
+
+def test_journals_of_recorders_that_are_still_there_stay_open(data: Path) -> None:
+    from ml_goodput_measurement import goodput
+
+    kept = [goodput.GoodputRecorder(f"kept{number}", "l", True) for number in range(20)]
+    for recorder in kept:
+        recorder.record_job_start_time()
+    for number in range(60):
+        goodput.GoodputRecorder(f"gone{number}", "l", True).record_job_start_time()
+    for step in range(3):
+        for recorder in kept:
+            recorder.record_step_start_time(step)
+    for number in range(20):
+        report = headway.report(f"kept{number}")
+        assert report.steps.last_step == 2 and len(report.attempts) == 1
 
 
 def test_recorders_of_one_job_share_a_journal(data: Path) -> None:

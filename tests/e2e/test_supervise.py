@@ -361,6 +361,31 @@ def test_that_it_waited_is_known_later(headway: Headway) -> None:
     assert headway.json("goodput", "r", "--as-of", as_of) == then
 
 
+def test_only_the_supervisor_of_rank_0_tells_that_it_waits(headway: Headway) -> None:
+    """The word of any other does not end the attempt: its beats would keep the attempt alive."""
+    job = {"HEADWAY_JOB_ID": "j", "HEADWAY_ATTEMPT_KEY": "j/0", "HEADWAY_WORLD_SIZE": "2"}
+    children = [
+        headway.start("run", "--run", "r", "--restarts", "3", "--backoff", "600s",
+                      *shell("exit 4"), env={**job, "HEADWAY_RANK": str(rank)})
+        for rank in (1, 0)
+    ]  # fmt: skip
+    for child in children:
+        assert child.stderr is not None and "starting it again" in child.stderr.readline()
+
+    def beats(rank: int) -> list[dict[str, object]]:
+        lines = headway("export", "r", "--as", "jsonl").stdout.splitlines()
+        said = [e for e in map(json.loads, lines) if e.get("rank", 0) == rank]
+        assert any(e["type"] == "exit" for e in said), lines
+        return [e for e in said if e["type"] == "heartbeat"]
+
+    wait_until(lambda: len(beats(0)) >= 2, "two signs of life while it waits")
+    assert not beats(1)
+    for child in children:
+        child.terminate()
+        assert child.wait(60) == 4
+        child.communicate()
+
+
 def test_what_a_crash_leaves_running_is_ended(headway: Headway, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     script = f"sleep 600 & echo $! >> {pids}; exit 1"

@@ -516,7 +516,8 @@ Fault CheckAsOf(const History& history, Ledger* ledger, std::mt19937_64* random)
   using Supervisor = std::pair<std::string, std::int64_t>;  // it has a journal for each attempt
   std::set<Supervisor> heard;
   std::set<Supervisor> heard_later;
-  std::set<std::string> ended_later;  // attempt keys: a supervisor recorded the end later
+  std::vector<std::pair<WriterId, std::int64_t>> ends;  // that supervisors recorded later
+  std::map<WriterId, std::int64_t> last;
   for (auto& [writer, own] : by_writer) {
     const Writer& facts = history.run.writers[writer];
     const Supervisor supervisor(facts.pid > 0 ? facts.host : facts.uid, facts.pid);
@@ -528,25 +529,32 @@ Fault CheckAsOf(const History& history, Ledger* ledger, std::mt19937_64* random)
       const bool said = record->type == RecordType::kExclude ||
                         record->type == RecordType::kQuery || record->type == RecordType::kNote;
       if (!said) taken = std::max(taken, clamp(record->time_ns));
+      if (!said) last[writer] = taken;
       if (!said && facts.supervisor) (taken <= as_of ? heard : heard_later).insert(supervisor);
       const bool note = record->type == RecordType::kNote;  // found at the import, not recorded
       if (note || (said ? clamp(record->time_ns) : taken) <= as_of) {
         past.run.records.push_back(*record);
       } else if (!said) {
         more = true;
-        if (facts.supervisor && facts.rank <= 0 && record->type == RecordType::kExit) {
-          ended_later.insert(facts.attempt_key);
-        }
+        if (facts.supervisor && record->type == RecordType::kExit) ends.emplace_back(writer, taken);
         Liveness& liveness = past.run.liveness[writer];
         if (liveness == Liveness::kDead) liveness = Liveness::kAlive;
       }
     }
   }
-  for (std::size_t i = 0; i < past.run.writers.size(); ++i) {
-    const Writer& facts = past.run.writers[i];
-    Liveness& liveness = past.run.liveness[i];
-    if (facts.supervisor || facts.attempt_key.empty() || liveness != Liveness::kDead) continue;
-    if (ended_later.contains(facts.attempt_key)) liveness = Liveness::kAlive;
+  // One that was heard of until shortly before went on until then.
+  for (const auto& [supervisor, end] : ends) {
+    const Writer& said = past.run.writers[supervisor];
+    for (const auto& [writer, time] : last) {
+      const Writer& facts = past.run.writers[writer];
+      Liveness& liveness = past.run.liveness[writer];
+      const bool same = !facts.attempt_key.empty() && facts.attempt_key == said.attempt_key &&
+                        facts.host == said.host;
+      const bool until_then = time <= end && end - time <= 1'500'000'000;
+      if (!facts.supervisor && liveness == Liveness::kDead && same && until_then) {
+        liveness = Liveness::kAlive;
+      }
+    }
   }
   past.supervised = history.supervised && !more;
   // One that recorded later was alive then.

@@ -146,7 +146,7 @@ class JournalSink:
         self._lock = threading.Lock()
         self._recorder: Optional[_native.Recorder] = None
         self.ended = False  # the job's end was recorded
-        self.users: weakref.WeakSet[object] = weakref.WeakSet()  # the recorders that record here
+        self._users: list[weakref.ref[object]] = []  # the recorders that record here
         self._now = False  # it records the present, not history
         self._started = False  # a job start was recorded in this journal
         self._stepped = False
@@ -187,6 +187,15 @@ class JournalSink:
     def slices(self, active: int, total: int, available: int, time: Time) -> None:
         recorder = self._recorder or self._make(time)
         recorder._capacity_at(available, active, total, _ns(time))
+
+    def use(self, user: object) -> None:
+        """`user` records here for as long as it exists."""
+        self._users = [one for one in self._users if one() is not None] + [weakref.ref(user)]
+
+    @property
+    def used(self) -> bool:
+        """Whether anybody could still record here."""
+        return any(one() is not None for one in self._users)
 
     def abandon(self) -> None:
         """Ends the journal as if the process had died; the next record opens another one."""
@@ -303,7 +312,7 @@ def journal_of(job_name: str, user: object) -> JournalSink:
         if sink is None:
             _close_old()
             sink = _journals[key] = JournalSink(job_name)
-        sink.users.add(user)
+        sink.use(user)
         return sink
 
 
@@ -314,7 +323,7 @@ _MOST_OPEN = 32
 def _close_old() -> None:
     """Closes journals, the oldest first, where there are many: those of jobs that have ended, then
     those whose recorders are gone."""
-    for done in (lambda sink: sink.ended, lambda sink: not sink.users):
+    for done in (lambda sink: sink.ended, lambda sink: not sink.used):
         for key, sink in list(_journals.items()):
             if len(_journals) < _MOST_OPEN:
                 return
