@@ -163,6 +163,9 @@ v1::Report ToProto(const Report& report) {
     one->set_category(EnumToProto<v1::Category>(time.category));
     one->set_name(time.name);
     one->set_ns(time.ns);
+    one->set_share(report.elapsed_ns > 0
+                       ? static_cast<double>(time.ns) / static_cast<double>(report.elapsed_ns)
+                       : 0.0);
   }
   to.set_data_loading_overlapped_ns(report.data_loading_overlapped_ns);
   Put(report.goodput_if_loading_blocked, &to, &To::set_goodput_if_loading_blocked);
