@@ -37,6 +37,7 @@ TEST(Doctor, FindsWhatCannotBeRightInTheEnvironment) {
   ASSERT_NE(Find(range, "rank_range"), nullptr);
   EXPECT_EQ(Find(range, "rank_range")->verdict, Verdict::kProblem);
   EXPECT_NE(Find(range, "rank")->message.find("torchrun"), std::string::npos);
+  EXPECT_EQ(Find(range, "rank")->message.find("2 of 2"), std::string::npos);
 
   const std::vector<Check> number = CheckEnvironment({{"RANK", "captain"}});
   ASSERT_NE(Find(number, "variable"), nullptr);

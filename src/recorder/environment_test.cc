@@ -131,7 +131,7 @@ TEST(EnvironmentTest, Launchers) {
        0},
       {"MPICH", {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}}, 1, 2, -1, "mpi", "", "", -1},
       {"one Cloud TPU slice",
-       {{"TPU_WORKER_ID", "3"}, {"TPU_WORKER_HOSTNAMES", "a,b,c,d"}},
+       {{"TPU_WORKER_ID", "3"}, {"TPU_WORKER_HOSTNAMES", "a,b,,c,d,"}},
        3,
        4,
        -1,

@@ -288,6 +288,17 @@ def test_a_state_that_cannot_be_read(data: Path, tmp_path: Path) -> None:
 # Question 3: values are strange.
 
 
+def test_a_damaged_journal_was_recorded_all_the_same(data: Path, tmp_path: Path) -> None:
+    train("job")
+    upload("job", tmp_path / "tb")
+    (journal,) = data.rglob("*.hwj")
+    damaged = bytearray(journal.read_bytes())
+    damaged[100] ^= 1
+    journal.write_bytes(damaged)
+    found = only(doctor("job", ok=False), "records", "problem")
+    assert "damaged" in found["message"] and "copy" in found["remedy"]
+
+
 def test_a_name_that_was_used_again() -> None:
     train("job")
     train("job")

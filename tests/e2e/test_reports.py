@@ -223,6 +223,22 @@ def test_as_of_forgets_what_came_later(headway: Headway) -> None:
         assert categories_of(report)["productive"] == 42_000_000_000
 
 
+def test_a_span_that_was_never_named_is_told(headway: Headway) -> None:
+    headway("import", EXAMPLES / "D.jsonl", "--run", "r")
+    assert headway.json("goodput", "r", "--explain", "custom/eval")
+    told = headway("goodput", "r", "--explain", "custom/evil", code=1).stderr
+    assert 'no custom named "EVIL"' in told and "EVAL" in told
+
+
+def test_a_time_from_the_start_of_a_run_that_has_not_begun(
+    headway: Headway, tmp_path: Path
+) -> None:
+    (tmp_path / "r.jsonl").write_text('{"ts":0,"type":"query"}\n')
+    headway("import", tmp_path / "r.jsonl", "--run", "r")
+    told = headway("goodput", "r", "--window", "+0s..+1s", code=2).stderr
+    assert "the run has not begun" in told
+
+
 def test_seconds_are_exact(headway: Headway) -> None:
     headway("import", EXAMPLES / "B.jsonl", "--run", "r")
     report = headway.json("goodput", "r", "--seconds", "--as-of", "@62000000001")
