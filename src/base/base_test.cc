@@ -12,8 +12,8 @@
 #include "base/crc32c.h"
 #include "base/files.h"
 #include "base/names.h"
-#include "base/scratch_dir.h"
 #include "base/sha256.h"
+#include "base/test_scratch_dir.h"
 #include "base/uid.h"
 #include "base/utf8.h"
 

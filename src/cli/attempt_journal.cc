@@ -64,10 +64,8 @@ Result<SupervisedRun> ChooseSupervisedRun(const recorder::Environment& env, cons
   request.run = chosen.run;
   request.job_id = env.job_id;
   request.attempt_index = env.attempt_index;
-  const Result<journal::Resume> resume = journal::ParseResume(env.resume);
-  if (!resume.ok()) {
-    return Status(resume.status().code(), "HEADWAY_RESUME: " + resume.status().message());
-  }
+  const Result<journal::Resume> resume = recorder::ResumeOf(env);
+  HEADWAY_RETURN_IF_ERROR(resume.status());
   request.resume = *resume;
   if (!env.run_uid.empty()) {
     const Result<RunUid> uid = ParseUid<RunUid>(env.run_uid);

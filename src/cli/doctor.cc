@@ -341,9 +341,9 @@ std::vector<Check> CheckEnvironment(const recorder::EnvMap& variables) {
     checks.push_back({"variable", Verdict::kProblem, "of the environment: " + good.message(),
                       "set another one: nothing is recorded under it"});
   }
-  if (const auto resume = journal::ParseResume(env.resume); !resume.ok()) {
-    checks.push_back({"variable", Verdict::kProblem, "HEADWAY_RESUME: " + resume.status().message(),
-                      "correct or unset it"});
+  if (const auto resume = recorder::ResumeOf(env); !resume.ok()) {
+    checks.push_back(
+        {"variable", Verdict::kProblem, resume.status().message(), "correct or unset it"});
   }
   if (!env.file_system.empty() && env.file_system != "network" && env.file_system != "local") {
     checks.push_back({"variable", Verdict::kWarning,

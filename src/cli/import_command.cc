@@ -352,9 +352,10 @@ class ImportCommand final : public Command {
       Complain("warning: " + ShowCount(static_cast<std::int64_t>(foreign_)) +
                (foreign_ == 1 ? " entry is" : " entries are") + " of other programs; skipped");
     }
+    std::map<std::string, std::vector<runs::Run>> known;
     for (const ImportedRun& run : runs_) {
       std::string line = run.unchanged ? "unchanged: run " : "imported run ";
-      line += PrintableLine(run.unchanged ? LabelOf(run) : run.name);
+      line += PrintableLine(run.unchanged ? LabelOf(run, &known) : run.name);
       if (run.project != "default") line += " of project " + PrintableLine(run.project);
       line += run.unchanged ? " is there already, with these " : ": ";
       line += Counted(run.records, "record") + " in " + Counted(run.journals, "journal");
@@ -373,12 +374,17 @@ class ImportCommand final : public Command {
     }
   }
 
-  /// By which the run can be asked for, also when another run has its name by now.
-  std::string LabelOf(const ImportedRun& made) const {
-    const Result<std::vector<runs::Run>> known = runs::List(place_.dirs, made.project);
-    if (!known.ok()) return made.name;
-    const auto run = std::ranges::find(*known, made.uid, &runs::Run::uid);
-    return run == known->end() ? made.name : run->label;
+  /// By which the run can be asked for, also when another run has its name by now. `known`: the
+  /// runs of the projects that were looked at so far.
+  std::string LabelOf(const ImportedRun& made,
+                      std::map<std::string, std::vector<runs::Run>>* known) const {
+    const auto [project, fresh] = known->try_emplace(made.project);
+    if (fresh) {
+      Result<std::vector<runs::Run>> listed = runs::List(place_.dirs, made.project);
+      if (listed.ok()) project->second = *std::move(listed);
+    }
+    const auto run = std::ranges::find(project->second, made.uid, &runs::Run::uid);
+    return run == project->second.end() ? made.name : run->label;
   }
 
   std::string Json(const EventText& events, const jsonl::Import& import) const {

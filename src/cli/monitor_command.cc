@@ -185,11 +185,11 @@ class MonitorCommand final : public Command {
     const std::int64_t every_ns = every_.value_or(30 * kNanosPerSecond);
     const std::int64_t deviation_every_ns = deviation_every_.value_or(10 * kNanosPerSecond);
     constexpr std::int64_t kLeastNs = kNanosPerSecond / 100;
-    if (every_ns < kLeastNs || deviation_every_ns < kLeastNs) {
+    for (const auto& [option, ns] :
+         {std::pair("--every", every_ns), {"--step-deviation-every", deviation_every_ns}}) {
+      if (ns >= kLeastNs) continue;
       return Status(Code::kInvalidArgument,
-                    std::string(every_ns < kLeastNs ? "--every" : "--step-deviation-every") +
-                        ": at least 10ms, not " +
-                        ShowDuration(every_ns < kLeastNs ? every_ns : deviation_every_ns));
+                    std::string(option) + ": at least 10ms, not " + ShowDuration(ns));
     }
     if (!windows_only_ && !deviation_only_) options.whole_every_ns = every_ns;
     if (!deviation_only_) options.windows_every_ns = every_ns;

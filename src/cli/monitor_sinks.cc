@@ -122,6 +122,17 @@ SinkResult OpenTensorBoard(const SinkOptions& options) {
   });
 }
 
+// Opens the sink; where the answer is `not_yet`, one that tries again with each sample.
+SinkResult OpenOrDefer(std::string destination, DestinationKind kind, Code not_yet,
+                       monitor::DeferredSink::Open open) {
+  SinkResult sink = open(MonoNs());
+  if (sink.ok() || sink.status().code() != not_yet) return sink;
+  Complain("not yet: " + sink.status().message());
+  return std::unique_ptr<Sink>(
+      std::make_unique<monitor::DeferredSink>(std::move(destination), kind, std::move(open)));
+}
+
+// Its directory may come up later, or be mistyped.
 SinkResult OpenPrometheusFile(const SinkOptions& options) {
   std::error_code error;
   const auto absolute = std::filesystem::absolute(options.prometheus_file, error);
@@ -131,12 +142,8 @@ SinkResult OpenPrometheusFile(const SinkOptions& options) {
     HEADWAY_RETURN_IF_ERROR(sink.status());
     return std::unique_ptr<Sink>(std::make_unique<monitor::PrometheusFileSink>(*std::move(sink)));
   };
-  SinkResult sink = open(MonoNs());
-  if (sink.ok() || sink.status().code() != Code::kNotFound) return sink;
-  // Its directory may come up later, or be mistyped.
-  Complain("not yet: " + sink.status().message());
-  return std::unique_ptr<Sink>(std::make_unique<monitor::DeferredSink>(
-      "Prometheus textfile " + path, DestinationKind::kFile, open));
+  return OpenOrDefer(monitor::PrometheusFileSink::DestinationOf(path), DestinationKind::kFile,
+                     Code::kNotFound, open);
 }
 
 // The port of another monitor is free again once that one ends.
@@ -160,13 +167,8 @@ SinkResult OpenPrometheusServer(const SinkOptions& options) {
     HEADWAY_RETURN_IF_ERROR(sink.status());
     return std::unique_ptr<Sink>(std::make_unique<monitor::PrometheusServerSink>(*std::move(sink)));
   };
-  SinkResult sink = start(MonoNs());
-  if (sink.ok() || sink.status().code() != Code::kFailedPrecondition) return sink;
-  Complain("not yet: " + sink.status().message());
-  return std::unique_ptr<Sink>(std::make_unique<monitor::DeferredSink>(
-      "http://" + (address.find(':') == std::string::npos ? address : "[" + address + "]") + ":" +
-          port + "/metrics",
-      DestinationKind::kPrometheus, start));
+  return OpenOrDefer(monitor::PrometheusServerSink::DestinationOf(address, number),
+                     DestinationKind::kPrometheus, Code::kFailedPrecondition, start);
 }
 
 SinkResult OpenOtlp(const SinkOptions& options) {

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/scratch_dir.h"
+#include "base/test_scratch_dir.h"
 #include "journal/reader.h"
 #include "journal/writer.h"
 
-/// For tests of journals, and files as strings.
+/// For tests: journals, and files as strings.
 
 namespace headway::journal {
 

@@ -79,7 +79,7 @@ bool Ledger::Impl::KnowsMoreThan(std::int64_t as_of) const {
 // A process that is heard of so shortly before its supervisor's word of the end ended then: that is
 // a beat of the heart and some more. What a supervisor started may be a shell or a launcher that
 // outlives it by far.
-constexpr std::int64_t kBeatNs = 1'500'000'000;
+constexpr std::int64_t kHeardUntilNs = 1'500'000'000;
 
 // What was known at `as_of`. A writer that recorded later was alive then, and so was a process that
 // went on until its supervisor recorded the end.
@@ -141,7 +141,7 @@ std::unique_ptr<Ledger::Impl> Ledger::Impl::At(std::int64_t as_of) const {
       if (!writer.supervisor && intake.liveness(id) == Liveness::kDead &&
           !writer.attempt_key.empty() && writer.attempt_key == supervisor.attempt_key &&
           writer.host == supervisor.host && last[id] <= end.time &&
-          last[id] >= end.time - kBeatNs) {
+          last[id] >= end.time - kHeardUntilNs) {
         past->intake.SetLiveness(id, Liveness::kAlive);
       }
     }

@@ -134,7 +134,6 @@ Delivery OtlpSink::Send(const OutboxBody& body, MonoNs deadline) {
 
 // The rest has arrived, and what was rejected would be again.
 Delivery OtlpSink::TakePartialSuccess(const net::Response& response, std::string_view asked) {
-  const std::string_view type = response.Header("content-type");
   // No message and no JSON begins like this.
   const std::size_t begin = response.body.find_first_not_of(" \t\r\n");
   if (begin != std::string::npos && response.body[begin] == '<') {
@@ -142,6 +141,7 @@ Delivery OtlpSink::TakePartialSuccess(const net::Response& response, std::string
             {Code::kUnavailable, "a web page is the answer: no collector listens at that address"},
             {}};
   }
+  const std::string_view type = response.Header("content-type");
   const otlp::PartialSuccess partial =
       otlp::ReadPartialSuccess(type.empty() ? asked : type, response.body);
   if (partial.rejected_points == 0) return {};

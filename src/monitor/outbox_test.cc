@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/scratch_dir.h"
+#include "base/test_scratch_dir.h"
 
 namespace headway::monitor {
 namespace {

@@ -50,8 +50,6 @@ Result<PrometheusFileSink> PrometheusFileSink::Open(std::string path) {
   return PrometheusFileSink(std::move(path));
 }
 
-std::string PrometheusFileSink::Destination() const { return "Prometheus textfile " + path_; }
-
 Status PrometheusFileSink::Put(const Sample& sample) {
   latest_.Take(sample);
   const metrics::RunMetrics run = latest_.Get();

@@ -17,7 +17,10 @@ class PrometheusFileSink final : public Sink {
   /// that is there already (NotFound).
   static Result<PrometheusFileSink> Open(std::string path);
 
-  std::string Destination() const override;
+  static std::string DestinationOf(const std::string& path) {
+    return "Prometheus textfile " + path;
+  }
+  std::string Destination() const override { return DestinationOf(path_); }
   DestinationKind Kind() const override { return DestinationKind::kFile; }
   /// Fails when the file can't be written or replaced: the one before it stays.
   Status Put(const Sample& sample) override;

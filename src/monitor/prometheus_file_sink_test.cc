@@ -8,7 +8,7 @@
 #include <iterator>
 #include <string>
 
-#include "base/scratch_dir.h"
+#include "base/test_scratch_dir.h"
 #include "formats/metrics/test_report.h"
 
 namespace headway::monitor {

@@ -11,10 +11,13 @@ Result<PrometheusServerSink> PrometheusServerSink::Start(const std::string& addr
   return PrometheusServerSink(address, *std::move(server));
 }
 
+std::string PrometheusServerSink::DestinationOf(const std::string& address, std::uint16_t port) {
+  const bool v6 = address.find(':') != std::string::npos;
+  return "http://" + (v6 ? "[" + address + "]" : address) + ":" + std::to_string(port) + "/metrics";
+}
+
 std::string PrometheusServerSink::Destination() const {
-  const bool v6 = address_.find(':') != std::string::npos;
-  return "http://" + (v6 ? "[" + address_ + "]" : address_) + ":" +
-         std::to_string(server_->port()) + "/metrics";
+  return DestinationOf(address_, server_->port());
 }
 
 Status PrometheusServerSink::Put(const Sample& sample) {

@@ -17,7 +17,9 @@ class PrometheusServerSink final : public Sink {
   /// As MetricsServer::Start.
   static Result<PrometheusServerSink> Start(const std::string& address, std::uint16_t port);
 
-  /// "http://127.0.0.1:9464/metrics", with the port that it listens on.
+  /// "http://127.0.0.1:9464/metrics"
+  static std::string DestinationOf(const std::string& address, std::uint16_t port);
+  /// That, with the port that it listens on.
   std::string Destination() const override;
   DestinationKind Kind() const override { return DestinationKind::kPrometheus; }
   Status Put(const Sample& sample) override;

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <tuple>
 
-#include "base/scratch_dir.h"
+#include "base/test_scratch_dir.h"
 #include "monitor/cloud_logging_reader.h"
 #include "monitor/cloud_logging_sink.h"
 #include "monitor/cloud_monitoring_sink.h"

@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "base/json_writer.h"
-#include "base/scratch_dir.h"
+#include "base/test_scratch_dir.h"
 #include "net/library.h"
 #include "net/rsa_signer.h"
 #include "net/test_http.h"

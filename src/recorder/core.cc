@@ -189,10 +189,8 @@ Result<std::unique_ptr<Core>> Core::Open(const CoreOptions& options, const Envir
   request.rank = header.rank;
   request.world_size = header.world_size;
   request.now = (options.clock != nullptr ? *options.clock : SystemClock::Get()).Wall();
-  const Result<journal::Resume> resume = journal::ParseResume(FirstOf(options.resume, env.resume));
-  if (!resume.ok() && options.resume.empty()) {
-    return Status(resume.status().code(), "HEADWAY_RESUME: " + resume.status().message());
-  }
+  const Result<journal::Resume> resume =
+      options.resume.empty() ? ResumeOf(env) : journal::ParseResume(options.resume);
   if (!resume.ok()) return resume.status();
   request.resume = *resume;
   if (supervised) {

@@ -249,6 +249,12 @@ Environment DetectEnvironment(const EnvMap& env) {
   return out;
 }
 
+Result<journal::Resume> ResumeOf(const Environment& env) {
+  Result<journal::Resume> resume = journal::ParseResume(env.resume);
+  if (resume.ok()) return resume;
+  return Status(resume.status().code(), "HEADWAY_RESUME: " + resume.status().message());
+}
+
 journal::PlaceRules RulesOf(const Environment& env) {
   return {.file_system = env.file_system, .node_local = env.node_dir};
 }

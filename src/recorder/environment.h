@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/status.h"
+#include "journal/directory.h"
 #include "journal/placement.h"
 
 /// What the environment says about a process: rank, world, job, attempt. A pure function of the
@@ -47,6 +49,9 @@ Environment DetectEnvironment(const EnvMap& env);
 
 /// What it says about where journals lie.
 journal::PlaceRules RulesOf(const Environment& env);
+
+/// What HEADWAY_RESUME asks for. As journal::ParseResume; an error names the variable.
+Result<journal::Resume> ResumeOf(const Environment& env);
 
 /// The variables of this process.
 EnvMap ProcessEnvironment();

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/files.h"
-#include "base/scratch_dir.h"
+#include "base/test_scratch_dir.h"
 #include "ledger/ledger.h"
 #include "runs/runs.h"
 #include "scenario.h"
