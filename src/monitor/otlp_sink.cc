@@ -1,5 +1,7 @@
 #include "monitor/otlp_sink.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <cstdlib>
 #include <span>
@@ -52,6 +54,14 @@ std::string_view Trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t");
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+bool IsWebPage(std::string_view content_type) {
+  constexpr std::string_view kHtml = "text/html";
+  return content_type.size() >= kHtml.size() &&
+         std::equal(kHtml.begin(), kHtml.end(), content_type.begin(), [](char want, char got) {
+           return want == std::tolower(static_cast<unsigned char>(got));
+         });
 }
 
 // "a=1,b=two%20words"
@@ -134,14 +144,13 @@ Delivery OtlpSink::Send(const OutboxBody& body, MonoNs deadline) {
 
 // The rest has arrived, and what was rejected would be again.
 Delivery OtlpSink::TakePartialSuccess(const net::Response& response, std::string_view asked) {
-  // No message and no JSON begins like this.
-  const std::size_t begin = response.body.find_first_not_of(" \t\r\n");
-  if (begin != std::string::npos && response.body[begin] == '<') {
+  const std::string_view type = response.Header("content-type");
+  // By its type: a message may begin with any byte.
+  if (IsWebPage(type) && !response.body.empty()) {
     return {Delivery::Fate::kLater,
             {Code::kUnavailable, "a web page is the answer: no collector listens at that address"},
             {}};
   }
-  const std::string_view type = response.Header("content-type");
   const otlp::PartialSuccess partial =
       otlp::ReadPartialSuccess(type.empty() ? asked : type, response.body);
   if (partial.rejected_points == 0) return {};

@@ -167,13 +167,18 @@ TEST_F(SinksTest, AWebPageIsNoAnswerOfACollector) {
   Sample sample;
   sample.report = Report();
   EXPECT_TRUE(sink->Put(sample).ok());
-  http.Answer(200, "<html>sign in</html>", {{"content-type", "text/html; charset=utf-8"}});
+  http.Answer(200, "<html>sign in</html>", {{"content-type", "Text/HTML; charset=utf-8"}});
   const Status status = sink->Deliver(In(60));
   patient = true;
   EXPECT_EQ(status.code(), Code::kUnavailable);
   EXPECT_NE(status.message().find("a web page"), std::string::npos) << status.message();
   EXPECT_EQ(sink->outbox()->size(), 1U);
   http.Answer(200);
+  EXPECT_TRUE(sink->Deliver(In(60)).ok());
+  EXPECT_EQ(sink->outbox()->size(), 0U);
+  // Advice of 58 bytes: the message begins with a line feed and "<".
+  EXPECT_TRUE(sink->Put(sample).ok());
+  http.Answer(200, "\n<\x12:" + std::string(58, 'x'), {{"content-type", "application/x-protobuf"}});
   EXPECT_TRUE(sink->Deliver(In(60)).ok());
   EXPECT_EQ(sink->outbox()->size(), 0U);
 }
