@@ -68,7 +68,7 @@ RunRecords RunFrom(Bytes* bytes, bool* supervised) {
   std::int64_t time = 0;
   while (!bytes->empty()) {
     Record record;
-    record.type = static_cast<RecordType>(bytes->Byte() % 22);
+    record.type = static_cast<RecordType>(bytes->Byte() % (static_cast<int>(kLastRecordType) + 1));
     if (record.type == RecordType::kNone) record.type = RecordType::kStepStart;
     const std::uint8_t who = bytes->Byte();
     record.writer = static_cast<WriterId>((who & 3) % writers);

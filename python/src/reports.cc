@@ -94,8 +94,7 @@ Result<Answer> AskRun(const Question& question, What what) {
   Result<runs::Loaded> loaded = runs::Load(*run);
   if (!loaded.ok()) return loaded.status();
   answer.problems.insert(answer.problems.end(), loaded->problems.begin(), loaded->problems.end());
-  const Result<ledger::Query> query =
-      runs::MakeQuery(question.times, &loaded->ledger, SystemClock::WallNow());
+  const Result<ledger::Query> query = runs::MakeQuery(question.times, &loaded->ledger, loaded->now);
   if (!query.ok()) return query.status();
   switch (what) {
     case What::kTimeline: answer.json = ToJson(loaded->ledger.Timeline(*query)); break;

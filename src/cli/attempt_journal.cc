@@ -185,11 +185,18 @@ void AttemptJournal::Notice(int signal) {
   writer_->AppendEssential(journal::MetaHigh(RecordType::kNotice, 0), writer_->Now(), signal, 0);
 }
 
-void AttemptJournal::End(MonoNs time, int exit_status, int signal, std::string_view stderr_tail) {
+void AttemptJournal::ProcessEnded(MonoNs time, std::int64_t pid) {
   if (writer_ == nullptr) return;
-  if (!stderr_tail.empty()) {
-    writer_->AppendPayload(RecordType::kStderrTail, 0, time, stderr_tail);
-  }
+  writer_->AppendEssential(journal::MetaHigh(RecordType::kProcessEnd, 0), time, pid, 0);
+}
+
+void AttemptJournal::LastWords(MonoNs time, std::string_view stderr_tail) {
+  if (writer_ == nullptr || stderr_tail.empty()) return;
+  writer_->AppendPayload(RecordType::kStderrTail, 0, time, stderr_tail);
+}
+
+void AttemptJournal::End(MonoNs time, int exit_status, int signal) {
+  if (writer_ == nullptr) return;
   writer_->AppendEssential(journal::MetaHigh(RecordType::kExit, 0), time,
                            signal != 0 ? -1 : exit_status, signal);
 }

@@ -65,9 +65,12 @@ class AttemptJournal {
 
   void Beat();
   void Notice(int signal);
-  /// What standard error said last, and how the child ended, both at `time`. `signal` 0: it ended
-  /// by itself with `exit_status`.
-  void End(MonoNs time, int exit_status, int signal, std::string_view stderr_tail);
+  /// A process that recorded into the attempt, or would have, has ended.
+  void ProcessEnded(MonoNs time, std::int64_t pid);
+  /// How the child ended at `time`. `signal` 0: by itself, with `exit_status`.
+  void End(MonoNs time, int exit_status, int signal);
+  /// What standard error said last, before `time`.
+  void LastWords(MonoNs time, std::string_view stderr_tail);
   /// Until then readers take it that the run may be restarted.
   void Finish();
 

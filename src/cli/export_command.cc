@@ -218,8 +218,7 @@ class ExportCommand final : public Command {
   Status ExportDerived(const Context& context) {
     Result<OpenRun> open = Open(context, &place_, run_);
     if (!open.ok()) return open.status();
-    const Result<ledger::Query> query =
-        MakeQuery(times_, &open->loaded.ledger, SystemClock::WallNow());
+    const Result<ledger::Query> query = MakeQuery(times_, &*open);
     if (!query.ok()) return query.status();
     Result<ExportFile> file = ExportFile::Open(out_, context.out);
     if (!file.ok()) return file.status();
@@ -236,8 +235,8 @@ class ExportCommand final : public Command {
   Status ExportTensorboard(const Context& context) {
     Result<OpenRun> open = Open(context, &place_, run_);
     if (!open.ok()) return open.status();
-    const WallNs now = SystemClock::WallNow();
-    const Result<ledger::Query> query = MakeQuery(times_, &open->loaded.ledger, now);
+    const WallNs now = open->loaded.now;
+    const Result<ledger::Query> query = MakeQuery(times_, &*open);
     if (!query.ok()) return query.status();
     std::vector<Status> problems;  // told by Open
     const Result<RunRecords> records = runs::ReadRecords(open->run, &problems);

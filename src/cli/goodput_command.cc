@@ -86,8 +86,7 @@ class GoodputCommand final : public Command {
     }
     Result<OpenRun> open = Open(context, &place_, run_);
     if (!open.ok()) return open.status();
-    const Result<ledger::Query> query =
-        MakeQuery(times_, &open->loaded.ledger, SystemClock::WallNow());
+    const Result<ledger::Query> query = MakeQuery(times_, &*open);
     if (!query.ok()) return query.status();
     if (!explain_.empty()) return Explain(context, &*open, *query, category, name);
     if (difference_) return Difference(context, &*open, *query);

@@ -16,6 +16,8 @@ namespace headway::cli {
 namespace {
 
 constexpr std::size_t kProblemsShown = 10;
+constexpr std::int64_t kRestartedNs = 60 * kNanosPerSecond;
+constexpr int kLooks = 4;  // for a run that grows; then it is as it was
 constexpr char kRunHelp[] = "a run's name, NAME@DATE of an older one, or its uid";
 
 }  // namespace
@@ -111,6 +113,17 @@ Result<OpenRun> Open(const Context& context, Place* place, const std::string& la
     update = [&progress](double share) { progress.Update(share); };
   }
   Result<runs::Loaded> loaded = runs::Load(*run, update);
+  // One that starts again begins a journal, which may have come while the others were read.
+  const auto may_go_on = [&loaded] {
+    return loaded.ok() &&
+           (loaded->live || loaded->ledger.LastTime() > loaded->now.ns - kRestartedNs);
+  };
+  for (int i = 0; i < kLooks && may_go_on(); ++i) {
+    Result<runs::Run> later = runs::Find(place->dirs, place->project, label);
+    if (!later.ok() || later->journals.size() == run->journals.size()) break;
+    run = std::move(later);
+    loaded = runs::Load(*run, update);
+  }
   progress.Clear();
   if (!loaded.ok()) return loaded.status();
   TellProblems(loaded->problems);
@@ -124,7 +137,7 @@ void DescribeTimes(Description* description, TimeOptions* times) {
   description->Option("--as-of", "T", &times->as_of, "what was known at that time");
 }
 
-Result<ledger::Query> MakeQuery(const TimeOptions& times, ledger::Ledger* ledger, WallNs now) {
+Result<ledger::Query> MakeQuery(const TimeOptions& times, OpenRun* open) {
   runs::Question question;
   question.as_of_name = "--as-of";
   question.window_name = "--window";
@@ -142,7 +155,7 @@ Result<ledger::Query> MakeQuery(const TimeOptions& times, ledger::Ledger* ledger
     question.from = times.window.substr(0, dots);
     question.to = times.window.substr(dots + 2);
   }
-  return runs::MakeQuery(question, ledger, now);
+  return runs::MakeQuery(question, &open->loaded.ledger, open->loaded.now);
 }
 
 Report MakeReport(OpenRun* open, const ledger::Query& query) {

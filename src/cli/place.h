@@ -60,9 +60,8 @@ struct TimeOptions {
 };
 void DescribeTimes(Description* description, TimeOptions* times);
 
-/// What the options ask of `ledger` now. InvalidArgument when they can't be read or exclude each
-/// other.
-Result<ledger::Query> MakeQuery(const TimeOptions& times, ledger::Ledger* ledger, WallNs now);
+/// What the options ask of the run. InvalidArgument when they can't be read or exclude each other.
+Result<ledger::Query> MakeQuery(const TimeOptions& times, OpenRun* open);
 
 /// The report with its run's name and project.
 Report MakeReport(OpenRun* open, const ledger::Query& query);

@@ -17,7 +17,7 @@ TEST(CheckName, RefusesWhatCanBeNoName) {
   }
 }
 
-ledger::Ledger TenSeconds() {
+OpenRun TenSeconds() {
   RunRecords run;
   run.writers.resize(1);
   run.writers[0].uid = "w";
@@ -32,34 +32,35 @@ ledger::Ledger TenSeconds() {
     record.time_ns = at * kSecond;
     run.records.push_back(record);
   }
-  ledger::Ledger ledger;
-  ledger.Add(run);
-  return ledger;
+  OpenRun open;
+  open.loaded.ledger.Add(run);
+  open.loaded.now = WallNs{500 * kSecond};
+  return open;
 }
 
 TEST(MakeQuery, LooksBackFromTheEnd) {
-  ledger::Ledger ledger = TenSeconds();
+  OpenRun open = TenSeconds();
   TimeOptions times;
   times.last = 4 * kSecond;
-  Result<ledger::Query> query = MakeQuery(times, &ledger, WallNs{500 * kSecond});
+  Result<ledger::Query> query = MakeQuery(times, &open);
   ASSERT_TRUE(query.ok());
   EXPECT_EQ(query->window, Window(106 * kSecond, 110 * kSecond));
 
   times.as_of = "+8s";
-  query = MakeQuery(times, &ledger, WallNs{500 * kSecond});
+  query = MakeQuery(times, &open);
   ASSERT_TRUE(query.ok());
   EXPECT_EQ(query->as_of, 108 * kSecond);
   EXPECT_EQ(query->window, Window(104 * kSecond, 108 * kSecond));
 
   times = TimeOptions();
   times.window = "+2s..";
-  query = MakeQuery(times, &ledger, WallNs{500 * kSecond});
+  query = MakeQuery(times, &open);
   ASSERT_TRUE(query.ok());
   EXPECT_EQ(query->window, Window(102 * kSecond, 110 * kSecond));
 }
 
 TEST(MakeQuery, TakesEveryFormOfTime) {
-  ledger::Ledger ledger = TenSeconds();
+  OpenRun open = TenSeconds();
   const std::int64_t start = 100 * kSecond;
   const struct {
     const char* text;
@@ -80,43 +81,43 @@ TEST(MakeQuery, TakesEveryFormOfTime) {
   for (const auto& c : cases) {
     TimeOptions times;
     times.window = c.text;
-    const Result<ledger::Query> query = MakeQuery(times, &ledger, WallNs{0});
+    const Result<ledger::Query> query = MakeQuery(times, &open);
     ASSERT_TRUE(query.ok()) << c.text << ": " << query.status().ToString();
     EXPECT_EQ(query->window, c.window) << c.text;
   }
 }
 
 TEST(MakeQuery, SaysWhatIsWrong) {
-  ledger::Ledger ledger = TenSeconds();
+  OpenRun open = TenSeconds();
   TimeOptions times;
   for (const char* text : {"+1m", "+1m-+2m", "x..y", "+1m..tomorrow", "+2m..+1m", "..-"}) {
     times.window = text;
-    const Status status = MakeQuery(times, &ledger, WallNs{0}).status();
+    const Status status = MakeQuery(times, &open).status();
     EXPECT_EQ(status.code(), Code::kInvalidArgument) << text;
     EXPECT_NE(status.message().find("--window"), std::string::npos) << text;
   }
   times.window = "+1m..";
-  ledger::Ledger empty;  // without a start
-  EXPECT_FALSE(MakeQuery(times, &empty, WallNs{0}).ok());
+  OpenRun empty;  // without a start
+  EXPECT_FALSE(MakeQuery(times, &empty).ok());
   times.window.clear();
   times.as_of = "soon";
-  EXPECT_TRUE(MakeQuery(times, &ledger, WallNs{0}).status().message().starts_with("--as-of: "));
+  EXPECT_TRUE(MakeQuery(times, &open).status().message().starts_with("--as-of: "));
 }
 
 TEST(MakeQuery, AsksNothingByDefault) {
-  ledger::Ledger ledger = TenSeconds();
-  const Result<ledger::Query> query = MakeQuery({}, &ledger, WallNs{7});
+  OpenRun open = TenSeconds();
+  const Result<ledger::Query> query = MakeQuery({}, &open);
   ASSERT_TRUE(query.ok());
   EXPECT_FALSE(query->as_of || query->window);
-  EXPECT_EQ(query->now, 7);
+  EXPECT_EQ(query->now, 500 * kSecond);
 }
 
 TEST(MakeQuery, RefusesTwoWindows) {
-  ledger::Ledger ledger = TenSeconds();
+  OpenRun open = TenSeconds();
   TimeOptions times;
   times.window = "..";
   times.last = 1;
-  EXPECT_EQ(MakeQuery(times, &ledger, WallNs{7}).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(MakeQuery(times, &open).status().code(), Code::kInvalidArgument);
 }
 
 }  // namespace

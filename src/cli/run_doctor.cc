@@ -559,8 +559,7 @@ RunEvidence GatherEvidence(const std::string& label, const std::string& project,
   }
   evidence.live = loaded->live;
   evidence.records = loaded->records;
-  evidence.report =
-      loaded->ledger.MakeReport({.as_of = {}, .window = {}, .now = SystemClock::WallNow().ns});
+  evidence.report = loaded->ledger.MakeReport({.as_of = {}, .window = {}, .now = loaded->now.ns});
   loaded->ledger.VisitLeads([&evidence](const Record& record) {
     if (record.type == RecordType::kCheckpointSaved) ++evidence.saves;
     if (record.type != RecordType::kSpanBegin) return;

@@ -76,13 +76,13 @@ void LookAtFiles(RunFacts* facts) {
 
 }  // namespace
 
-Result<RunFacts> LearnFacts(const runs::Run& run, WallNs now) {
+Result<RunFacts> LearnFacts(const runs::Run& run) {
   Result<runs::Loaded> loaded = runs::Load(run);
   if (!loaded.ok()) return loaded.status();
   RunFacts facts;
   facts.run = run;
   ledger::Query query;
-  query.now = now.ns;
+  query.now = loaded->now.ns;
   facts.report = loaded->ledger.MakeReport(query);
   facts.report.run = run.label;
   facts.report.project = run.project;

@@ -24,7 +24,7 @@ struct RunFacts {
   std::uint64_t bytes = 0;   ///< that its journals take on disk
   std::int64_t written = 0;  ///< wall time at which one of their files was last written to
 };
-Result<RunFacts> LearnFacts(const runs::Run& run, WallNs now);
+Result<RunFacts> LearnFacts(const runs::Run& run);
 
 /// The fields that a run has in every list and by itself: what it is, how it stands, its figures.
 void WriteRunFields(const RunFacts& facts, JsonWriter* json);

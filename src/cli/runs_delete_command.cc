@@ -70,7 +70,7 @@ class RunsDeleteCommand final : public Command {
       if (place_.dirs.empty() || code == Code::kNotFound) return run.status();
       return DeleteBroken(context, run.status(), now);
     }
-    const Result<RunFacts> facts = LearnFacts(Whole(*run), now);
+    const Result<RunFacts> facts = LearnFacts(Whole(*run));
     if (!facts.ok()) return facts.status();
     if (const std::string why = WhyKept(*facts); !why.empty()) {
       return Status(Code::kFailedPrecondition, why);
@@ -171,7 +171,7 @@ class RunsPruneCommand final : public Command {
     Progress progress(context.error_terminal, "pruning");
     for (std::size_t i = 0; i < runs->size(); ++i) {
       progress.Update(static_cast<double>(i) / static_cast<double>(runs->size()));
-      Result<RunFacts> facts = LearnFacts((*runs)[i], now);
+      Result<RunFacts> facts = LearnFacts((*runs)[i]);
       if (!facts.ok()) {
         problems.push_back(facts.status());
         ++kept;

@@ -62,7 +62,6 @@ class RunsListCommand final : public Command {
     std::vector<Status> problems;
     const Result<std::vector<runs::Run>> runs = List(&problems);
     if (!runs.ok()) return runs.status();
-    const WallNs now = SystemClock::WallNow();
     std::size_t limit = runs->size();
     if (limit_) {
       limit = static_cast<std::size_t>(*limit_);
@@ -75,7 +74,7 @@ class RunsListCommand final : public Command {
     // Which come first in another order is known once all have been read.
     for (; looked_at < runs->size() && (order || facts.size() < limit); ++looked_at) {
       progress.Update(static_cast<double>(looked_at) / static_cast<double>(runs->size()));
-      Result<RunFacts> one = LearnFacts((*runs)[looked_at], now);
+      Result<RunFacts> one = LearnFacts((*runs)[looked_at]);
       if (!one.ok()) {
         problems.push_back(one.status());
         continue;

@@ -103,7 +103,7 @@ class RunsShowCommand final : public Command {
   Result<int> Run(const Context& context) override {
     const Result<runs::Run> run = FindRun(&place_, run_);
     if (!run.ok()) return run.status();
-    const Result<RunFacts> facts = LearnFacts(*run, SystemClock::WallNow());
+    const Result<RunFacts> facts = LearnFacts(*run);
     if (!facts.ok()) return facts.status();
     const Result<std::vector<LastWords>> words = ReadLastWords(*run);
     if (!words.ok()) return words.status();

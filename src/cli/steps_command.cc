@@ -45,8 +45,7 @@ class StepsCommand final : public Command {
   Result<int> Run(const Context& context) override {
     Result<OpenRun> open = Open(context, &place_, run_);
     if (!open.ok()) return open.status();
-    const Result<ledger::Query> query =
-        MakeQuery(times_, &open->loaded.ledger, SystemClock::WallNow());
+    const Result<ledger::Query> query = MakeQuery(times_, &*open);
     if (!query.ok()) return query.status();
     std::vector<StepSummary> steps = open->loaded.ledger.Steps(*query);
     if (lost_) {

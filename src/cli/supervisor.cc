@@ -11,11 +11,13 @@
 #include <cerrno>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "cli/backoff.h"
 #include "cli/child.h"
 #include "cli/mask_work.h"
 #include "cli/output.h"
+#include "cli/process_watch.h"
 #include "cli/report_text.h"
 #include "cli/stderr_relay.h"
 #include "cli/text.h"
@@ -150,6 +152,7 @@ class Supervisor {
       Complain("warning: the supervisor records nothing: " + journal.status().message());
     }
     before.Finish();
+    processes_ = ProcessWatch(options_.run, number_);
 
     next_beat_ = begin_ + kBeatNs;
     while (!ending_) {
@@ -167,8 +170,9 @@ class Supervisor {
     if (terminal_given_) GiveTerminalTo(::getpgrp());
     // A terminal sends its signals to the child alone; it means the whole job.
     if (keys_.End()) told_to_stop_ = true;
-    const std::string tail = relay_ ? Tail(position) : "";
-    journal_.End(ending_->time, ending_->exit_status, ending_->signal, tail);
+    journal_.ProcessEnded(ending_->time, child_);
+    journal_.End(ending_->time, ending_->exit_status, ending_->signal);
+    if (relay_) journal_.LastWords(ending_->time, Tail(position));
     return *ending_;
   }
 
@@ -176,6 +180,7 @@ class Supervisor {
   void Beat(MonoNs now) {
     if (now < next_beat_) return;
     journal_.Beat();
+    processes_.Look();
     upkeep_.Look();
     next_beat_ = std::max(next_beat_ + kBeatNs, now);
   }
@@ -216,10 +221,15 @@ class Supervisor {
   /// Sleeps until a signal comes, `also` can be read from, or `ns` have passed, and deals with all
   /// signals that came.
   void WaitForSignals(std::int64_t ns, int also = -1) {
-    pollfd ready[] = {{signals_.get(), POLLIN, 0}, {also, POLLIN, 0}};
+    std::vector<pollfd> ready = {{signals_.get(), POLLIN, 0}, {also, POLLIN, 0}};
+    processes_.AddTo(&ready);
     timespec timeout = {static_cast<time_t>(std::max<std::int64_t>(0, ns) / kNanosPerSecond),
                         static_cast<long>(std::max<std::int64_t>(0, ns) % kNanosPerSecond)};
-    if (::ppoll(ready, 2, &timeout, nullptr) <= 0) return;
+    if (::ppoll(ready.data(), ready.size(), &timeout, nullptr) <= 0) return;
+    for (const std::int64_t pid : processes_.TakeEnded()) {
+      // When the child ended, waiting for it tells, as for how.
+      if (pid != child_) journal_.ProcessEnded(SystemClock::MonoNow(), pid);
+    }
     signalfd_siginfo info;
     while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
       const int signal = static_cast<int>(info.ssi_signo);
@@ -323,6 +333,7 @@ class Supervisor {
   sigset_t watched_;
   sigset_t before_;
   AttemptJournal journal_;
+  ProcessWatch processes_;
   MonoNs next_beat_;
   Upkeep upkeep_;
   bool recorded_ = false;

@@ -26,8 +26,7 @@ class TimelineCommand final : public Command {
   Result<int> Run(const Context& context) override {
     Result<OpenRun> open = Open(context, &place_, run_);
     if (!open.ok()) return open.status();
-    const Result<ledger::Query> query =
-        MakeQuery(times_, &open->loaded.ledger, SystemClock::WallNow());
+    const Result<ledger::Query> query = MakeQuery(times_, &*open);
     if (!query.ok()) return query.status();
     const std::vector<TimelineInterval> intervals = open->loaded.ledger.Timeline(*query);
     if (place_.json) {

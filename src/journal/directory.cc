@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kJournals = "journals";
 
-Result<Header> ReadHeader(int fd, const std::string& path) {
+Result<Header> HeaderOf(int fd, const std::string& path) {
   std::array<std::byte, kHeaderBytes> bytes;
   const Result<std::size_t> got = ReadAt(fd, bytes.data(), bytes.size(), 0, path);
   if (!got.ok()) return got.status();
@@ -52,7 +52,7 @@ std::optional<Header> AnyHeader(const std::string& directory) {
     const std::string path = JoinPath(directory, name);
     const Result<UniqueFd> fd = OpenForReading(path);
     if (!fd.ok()) continue;
-    Result<Header> header = ReadHeader(fd->get(), path);
+    Result<Header> header = HeaderOf(fd->get(), path);
     if (header.ok()) return *std::move(header);
   }
   return std::nullopt;
@@ -129,6 +129,12 @@ bool IsLatecomer(const KnownRun& run, const RunRequest& request) {
 
 }  // namespace
 
+Result<Header> ReadHeader(const std::string& path) {
+  const Result<UniqueFd> fd = OpenForReading(path);
+  if (!fd.ok()) return fd.status();
+  return HeaderOf(fd->get(), path);
+}
+
 std::string RunDirectory(std::string_view dir, std::string_view project, std::string_view run) {
   return JoinPath(JoinPath(JoinPath(dir, kJournals), MakePathComponent(project)),
                   MakePathComponent(run));
@@ -191,7 +197,7 @@ Result<std::vector<JournalFile>> ListJournals(const std::string& dir, const std:
     if (!IsJournalName(name)) continue;
     const std::string path = JoinPath(directory, name);
     const Result<UniqueFd> fd = OpenForReading(path);
-    Result<Header> header = fd.ok() ? ReadHeader(fd->get(), path) : Result<Header>(fd.status());
+    Result<Header> header = fd.ok() ? HeaderOf(fd->get(), path) : Result<Header>(fd.status());
     if (header.ok()) {
       files.push_back({path, *std::move(header)});
     } else if (problems != nullptr) {

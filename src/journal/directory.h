@@ -27,6 +27,9 @@ Result<UniqueFd> MakeRunDirectory(const std::string& dir, std::string_view proje
 Result<std::vector<std::string>> ListProjects(const std::string& dir);
 Result<std::vector<std::string>> ListRuns(const std::string& dir, const std::string& project);
 
+/// The header of the journal at `path`. As DecodeHeader, OpenForReading.
+Result<Header> ReadHeader(const std::string& path);
+
 struct JournalFile {
   std::string path;
   Header header;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <utility>
 
 #include "base/files.h"
 
@@ -104,6 +105,14 @@ ProcessFacts ReadProcessFacts() {
   facts.pid_start = ReadProcessState(0).start;
   facts.pid_namespace = ReadPidNamespace();
   return facts;
+}
+
+UniqueFd OpenWriterProcess(const Header& header) {
+  if (header.boot_id.IsNil() || header.boot_id != ReadBootId()) return {};
+  if (ProbeProcess(header) != Liveness::kAlive) return {};
+  UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(header.pid), 0)));
+  // Its number may have gone to another one in between.
+  return ProbeProcess(header) == Liveness::kAlive ? std::move(fd) : UniqueFd();
 }
 
 Liveness ProbeLiveness(int fd, const Header& header) {

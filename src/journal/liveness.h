@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "base/files.h"
 #include "base/uid.h"
 #include "journal/format.h"
 #include "model/record.h"
@@ -32,6 +33,11 @@ ProcessFacts ReadProcessFacts();
 /// file the
 ///   lock says nothing; then only the process counts, and kUnknown when it can't be seen from here.
 Liveness ProbeLiveness(int fd, const Header& header);
+
+/// Opens the process that wrote `header` (pidfd_open(2)), to wait for its end. Invalid when it has
+/// ended or can't be seen from here: it is on another machine, of another boot or in another
+/// process namespace, or the kernel is too old.
+UniqueFd OpenWriterProcess(const Header& header);
 
 /// Takes the lock by which readers tell that a writer lives: an open-file-description lock on byte
 /// 0 of the file behind `fd`, which need not be writable. The lock ends with the last reference to

@@ -38,7 +38,7 @@ constexpr std::array<Shape, 256> MakeShapes() {
        {RecordType::kJobStart, RecordType::kJobEnd, RecordType::kStepStart, RecordType::kStepEnd,
         RecordType::kStepSoftEnd, RecordType::kCapacity, RecordType::kCheckpointSaved,
         RecordType::kHeartbeat, RecordType::kExit, RecordType::kRollback, RecordType::kQuery,
-        RecordType::kClock, RecordType::kNotice}) {
+        RecordType::kClock, RecordType::kNotice, RecordType::kProcessEnd}) {
     shapes[static_cast<std::size_t>(type)] = Shape::kPlain;
   }
   shapes[static_cast<std::size_t>(RecordType::kSpanBegin)] = Shape::kSpanBegin;

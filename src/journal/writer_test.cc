@@ -94,7 +94,7 @@ TEST_P(WriterTest, RecordsOfEveryTypeSurvive) {
   options.header.origin = Origin::kImport;
   auto writer = Make(options);
   std::vector<Record> sent;
-  for (int type = 1; type <= static_cast<int>(RecordType::kDropped); ++type) {
+  for (int type = 1; type <= static_cast<int>(kLastRecordType); ++type) {
     Record record;
     record.type = static_cast<RecordType>(type);
     record.time_ns = -5'000 + type;  // imports may lie before 1970

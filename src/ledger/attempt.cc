@@ -435,7 +435,8 @@ void Attempt::ProcessLead(const Record& record, std::int64_t time) {
   } else if (state_.ended) {
     if (record.type == RecordType::kDropped && state_.begun) {
       Dropped(record, context_->net.Net(time));
-    } else if (record.type != RecordType::kHeartbeat && record.type != RecordType::kMetric) {
+    } else if (record.type != RecordType::kHeartbeat && record.type != RecordType::kMetric &&
+               record.type != RecordType::kStderrTail && record.type != RecordType::kProcessEnd) {
       state_.notes[Note::kAfterEnd] += 1;  // the others tell of no time
     }
     return;

@@ -44,7 +44,7 @@ void Intake::Annotate(const Record& record) {
   } else if (record.type == RecordType::kNote) {
     Note note = Note::kBadLine;
     if (ParseNote(context_.names.Text(record.name), &note)) notes_.Count(note, record.a);
-  } else {
+  } else if (record.type == RecordType::kExclude) {
     const std::int64_t to = record.b == kNoTime ? kTimeLimit : record.b;
     if (!context_.net.Exclude(std::clamp(record.a, -kTimeLimit, kTimeLimit),
                               std::clamp(to, -kTimeLimit, kTimeLimit))) {
@@ -78,6 +78,11 @@ void Intake::AddUnusual(Record record) {
     case RecordType::kExclude:
     case RecordType::kQuery:
     case RecordType::kNote: Annotate(record); return;
+    case RecordType::kProcessEnd:
+      // What a process says of itself is no sign of life, and the history before it may have been
+      // filled in.
+      if (record.a == 0) return Annotate(record);
+      break;
     case RecordType::kMetric:
     case RecordType::kConfig:
     case RecordType::kStderrTail:

@@ -76,13 +76,8 @@ bool Ledger::Impl::KnowsMoreThan(std::int64_t as_of) const {
                      });
 }
 
-// A process that is heard of so shortly before its supervisor's word of the end ended then: that is
-// a beat of the heart and some more. What a supervisor started may be a shell or a launcher that
-// outlives it by far.
-constexpr std::int64_t kHeardUntilNs = 1'500'000'000;
-
-// What was known at `as_of`. A writer that recorded later was alive then, and so was a process that
-// went on until its supervisor recorded the end.
+// What was known at `as_of`. A writer that recorded later was alive then, and so was a process of
+// which a supervisor recorded later that it has ended.
 std::unique_ptr<Ledger::Impl> Ledger::Impl::At(std::int64_t as_of) const {
   auto past = std::make_unique<Impl>();
   const RunContext& context = intake.context();
@@ -92,16 +87,18 @@ std::unique_ptr<Ledger::Impl> Ledger::Impl::At(std::int64_t as_of) const {
   for (WriterId id = 0; id < context.writers.size(); ++id) {
     past->intake.AddWriter(context.writers[id], intake.liveness(id));
   }
+  std::set<WriterId> stopped;  // they have said that they record no more
   for (const Record& record : intake.annotations()) {
     const bool note = record.type == RecordType::kNote;
     if (note || record.time_ns <= as_of) past->intake.Add(record);
+    if (record.type == RecordType::kProcessEnd) stopped.insert(record.writer);
   }
   bool more = false;
   // Supervisors that were heard of up to then, and later: one of both was alive. It has a journal
   // for each attempt.
   std::set<std::pair<std::string, std::int64_t>> heard;
   std::set<std::pair<std::string, std::int64_t>> heard_later;
-  std::vector<TimedRecord> ends;                                    // said by supervisors later on
+  std::vector<TimedRecord> ends;                                    // of processes
   std::vector<std::int64_t> last(context.writers.size(), kNoTime);  // [num_writers] records
   RecordLog loose;
   std::vector<const RecordLog*> logs;
@@ -122,8 +119,9 @@ std::unique_ptr<Ledger::Impl> Ledger::Impl::At(std::int64_t as_of) const {
           [[unlikely]] {
         (known ? heard : heard_later)
             .emplace(writer.pid > 0 ? writer.host : writer.uid, writer.pid);
-        if (!known && timed.record.type == RecordType::kExit) ends.push_back(timed);
       }
+      if (timed.record.type == RecordType::kProcessEnd) [[unlikely]]
+        ends.push_back(timed);
       last[timed.record.writer] = std::max(last[timed.record.writer], timed.time);
       if (batch.size() == kBatch) add();
       if (known) continue;
@@ -134,17 +132,23 @@ std::unique_ptr<Ledger::Impl> Ledger::Impl::At(std::int64_t as_of) const {
     }
     add();
   }
-  for (const TimedRecord& end : ends) {
-    const Writer& supervisor = context.writers[end.record.writer];
-    for (WriterId id = 0; id < context.writers.size(); ++id) {
-      const Writer& writer = context.writers[id];
-      if (!writer.supervisor && intake.liveness(id) == Liveness::kDead &&
-          !writer.attempt_key.empty() && writer.attempt_key == supervisor.attempt_key &&
-          writer.host == supervisor.host && last[id] <= end.time &&
-          last[id] >= end.time - kHeardUntilNs) {
-        past->intake.SetLiveness(id, Liveness::kAlive);
+  for (WriterId id = 0; id < context.writers.size(); ++id) {
+    const Writer& writer = context.writers[id];
+    if (writer.supervisor || writer.pid <= 0 || writer.attempt_key.empty() ||
+        intake.liveness(id) != Liveness::kDead || stopped.contains(id)) {
+      continue;
+    }
+    // The first end since its last record: later ones are of others that got its number.
+    std::int64_t ended = kNoTime;
+    for (const TimedRecord& end : ends) {
+      const Writer& supervisor = context.writers[end.record.writer];
+      if (supervisor.supervisor && end.record.a == writer.pid && supervisor.host == writer.host &&
+          supervisor.attempt_key == writer.attempt_key && end.time >= last[id] &&
+          (ended == kNoTime || end.time < ended)) {
+        ended = end.time;
       }
     }
+    if (ended != kNoTime && ended > as_of) past->intake.SetLiveness(id, Liveness::kAlive);
   }
   past->supervised = supervised && !more;
   for (const auto& one : heard) past->supervised |= heard_later.contains(one);
@@ -190,6 +194,8 @@ NameTable* Ledger::names() { return &impl_->intake.context().names; }
 void Ledger::Add(const Record& record) { impl_->intake.Add(record); }
 
 void Ledger::Add(std::span<const Record> records) { impl_->intake.Add(records); }
+
+std::optional<std::int64_t> Ledger::LastTime() const { return impl_->intake.last_time(); }
 
 void Ledger::Add(const RunRecords& run) {
   std::vector<WriterId> writers;

@@ -59,6 +59,9 @@ class Ledger {
   /// Adds records whose writers and names are this ledger's ids.
   void Add(const Record& record);
   void Add(std::span<const Record> records);
+  /// The time of the last record, not of what is said about the run (exclusions, queries, notes).
+  std::optional<std::int64_t> LastTime() const;
+
   /// Adds everything a reader found; ids are translated.
   void Add(const RunRecords& run);
 

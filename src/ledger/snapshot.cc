@@ -185,7 +185,7 @@ Result<std::size_t> SnapshotReader::Next(std::span<Record> out) {
   if (count == 0) return Misfit();
   for (const Record& r : out.first(count)) {
     const bool fits = r.writer < head_.writers.size() && r.name < head_.names.size() &&
-                      r.type <= RecordType::kDropped && static_cast<int>(r.span) < kSpanKindCount &&
+                      r.type <= kLastRecordType && static_cast<int>(r.span) < kSpanKindCount &&
                       r.blocking <= Blocking::kNo;
     if (!fits) return Misfit();
   }

@@ -127,7 +127,7 @@ TEST(SnapshotTest, ChecksEveryLengthAndIndex) {
   const Case cases[] = {
       {"writer", [](Record* r) { r->writer = 2; }},
       {"name", [](Record* r) { r->name = 2; }},
-      {"type", [](Record* r) { r->type = static_cast<RecordType>(22); }},
+      {"type", [](Record* r) { r->type = static_cast<RecordType>(23); }},
       {"span", [](Record* r) { r->span = static_cast<SpanKind>(11); }},
       {"blocking", [](Record* r) { r->blocking = static_cast<Blocking>(3); }},
   };

@@ -44,6 +44,7 @@ std::string_view RecordTypeName(RecordType type) {
     case RecordType::kRollback: return "rollback";
     case RecordType::kQuery: return "query";
     case RecordType::kNotice: return "notice";
+    case RecordType::kProcessEnd: return "process_end";
     default: return "";
   }
 }

@@ -37,7 +37,10 @@ enum class RecordType : std::uint8_t {
   kStderrTail = 20,      ///< payload: text
   kDropped = 21,         ///< a: how many records could not be kept before this one; b: time of the
                          ///< first of them, or kNoTime
+  kProcessEnd = 22,      ///< a: pid; said by a supervisor: that process of its host has ended; 0,
+                         ///< said by a process of itself: it records no more
 };
+inline constexpr auto kLastRecordType = RecordType::kProcessEnd;
 
 /// Values are part of the journal format: never renumber, never reuse.
 enum class SpanKind : std::uint8_t {

@@ -139,10 +139,10 @@ TEST_F(ApiTest, HistoryIsFilledInAtTheTimesItHad) {
   headway_abandon(nullptr);
 
   const ReadResult read = ReadRun();
-  ASSERT_EQ(read.records.size(), 7u);
-  const RecordType types[] = {RecordType::kJobStart, RecordType::kSpanBegin, RecordType::kSpanEnd,
-                              RecordType::kCapacity, RecordType::kStepStart, RecordType::kJobEnd,
-                              RecordType::kStepStart};
+  ASSERT_EQ(read.records.size(), 8u);
+  const RecordType types[] = {RecordType::kJobStart,  RecordType::kSpanBegin, RecordType::kSpanEnd,
+                              RecordType::kCapacity,  RecordType::kStepStart, RecordType::kJobEnd,
+                              RecordType::kStepStart, RecordType::kProcessEnd};
   for (std::size_t i = 0; i < read.records.size(); ++i) EXPECT_EQ(read.records[i].type, types[i]);
   for (int i = 0; i < 4; ++i)
     EXPECT_EQ(read.records[static_cast<std::size_t>(i)].time_ns, kStart + i);

@@ -307,9 +307,7 @@ void Core::Notice(int signal) noexcept {
 void Core::End(RecordType how, int status) noexcept {
   if (!writer_->owned() || finished_.exchange(true)) return;
   heartbeat_.Stop();
-  if (how != RecordType::kNone) {
-    writer_->AppendEssential(journal::MetaHigh(how, ThreadOrdinal()), writer_->Now(), status, 0);
-  }
+  writer_->AppendEssential(journal::MetaHigh(how, ThreadOrdinal()), writer_->Now(), status, 0);
   writer_->Finish();
 }
 

@@ -107,7 +107,7 @@ class Core {
   /// Async-signal-safe.
   void Notice(int signal) noexcept;
   void Finish(int status) noexcept { End(RecordType::kJobEnd, status); }
-  void Abandon() noexcept { End(RecordType::kNone, 0); }
+  void Abandon() noexcept { End(RecordType::kProcessEnd, 0); }
   /// The process ends with `status`, and hook_exit was asked for.
   void Exit(int status) noexcept {
     End(exit_ends_job_ ? RecordType::kJobEnd : RecordType::kExit, status);
@@ -123,7 +123,6 @@ class Core {
 
  private:
   Core() = default;
-  /// kNone: without a record.
   void End(RecordType how, int status) noexcept;
 
   std::unique_ptr<journal::JournalWriter> writer_;

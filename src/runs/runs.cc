@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/limits.h"
 #include "base/time_format.h"
 #include "journal/reader.h"
@@ -155,6 +156,42 @@ bool LiesIn(const std::string& node_local, const std::string& project, const std
   return Find({node_local}, project, label).ok();
 }
 
+constexpr int kCatchUps = 4;  // a job whose processes come and go all the time gets no more
+
+// Reads on to one instant: what was recorded while the journals were read, and who has ended.
+Status CatchUp(std::vector<Source>* sources, Loaded* loaded) {
+  bool changed = true;
+  for (int i = 0; changed && i < kCatchUps; ++i) {
+    loaded->now = SystemClock::WallNow();
+    loaded->live = loaded->supervised = changed = false;
+    std::vector<Liveness> before;
+    for (Source& source : *sources) {
+      before.push_back(source.reader().liveness());
+      if (before.back() == Liveness::kDead) continue;
+      if (Status status = source.Refresh(); !status.ok()) loaded->problems.push_back(status);
+    }
+    const Bound bound = {.until =
+                             std::max(loaded->now.ns, loaded->ledger.LastTime().value_or(kNoTime))};
+    const Result<std::uint64_t> records = Merge(sources, bound, 0, &loaded->ledger, {});
+    if (!records.ok()) return records.status();
+    loaded->records += *records;
+    for (std::size_t s = 0; s < sources->size(); ++s) {
+      const Source& source = (*sources)[s];
+      const Liveness liveness = source.reader().liveness();
+      changed |= liveness != before[s];
+      if (liveness != Liveness::kAlive) continue;
+      loaded->live = true;
+      loaded->supervised |= source.reader().header().origin == journal::Origin::kSupervisor;
+    }
+  }
+  for (const Source& source : *sources) {
+    // One whose later records wait was alive then, also if it has ended since.
+    const Liveness liveness = source.exhausted() ? source.reader().liveness() : Liveness::kAlive;
+    loaded->ledger.SetLiveness(source.writer(), liveness);
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<std::vector<Run>> List(const std::vector<std::string>& dirs, const std::string& project,
@@ -238,10 +275,12 @@ Result<Loaded> Load(const Run& run, const std::function<void(double)>& progress)
     sources.emplace_back(std::move(*reader), std::move(names), writer, loaded.ledger.names());
   }
   if (sources.empty() && !loaded.problems.empty()) return loaded.problems.front();
-  loaded.ledger.SetSupervised(loaded.supervised);
   const Result<std::uint64_t> records = Merge(&sources, {}, loaded.bytes, &loaded.ledger, progress);
   if (!records.ok()) return records.status();
   loaded.records = *records;
+  loaded.now = SystemClock::WallNow();
+  if (loaded.live) HEADWAY_RETURN_IF_ERROR(CatchUp(&sources, &loaded));
+  loaded.ledger.SetSupervised(loaded.supervised);
   for (const Source& source : sources) {
     const journal::ReadSummary summary = source.reader().summary();
     const bool stepped = clocks.AnchorOf(source.reader().header()).has_value();

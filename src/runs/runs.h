@@ -46,6 +46,9 @@ Result<Run> Find(const std::vector<std::string>& dirs, const std::string& projec
 /// A run's journals read into a ledger.
 struct Loaded {
   ledger::Ledger ledger;
+  /// The instant of what is here: all that was recorded until then has been read, and who is alive
+  /// was so then.
+  WallNs now;
   bool live = false;        ///< one of its processes is alive
   bool supervised = false;  ///< its supervisor is alive and may restart it
   std::uint64_t records = 0;

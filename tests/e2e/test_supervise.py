@@ -361,6 +361,71 @@ def test_that_it_waited_is_known_later(headway: Headway) -> None:
     assert headway.json("goodput", "r", "--as-of", as_of) == then
 
 
+SILENT = """
+import headway, os, signal, sys, time
+run = headway.init(heartbeat=%s)
+run.step(0)
+open(sys.argv[1], "w").write(str(os.getpid()))
+%s
+"""
+STOP = "os.kill(os.getpid(), signal.SIGSTOP)"
+
+
+@pytest.mark.parametrize(
+    ("heartbeat", "then", "launcher"),
+    [
+        (False, "time.sleep(60)", ""),
+        (True, STOP, ""),
+        (True, "time.sleep(60)", "sh -c '\"$0\" \"$@\"; sleep 3; exit 1'"),
+        (False, "time.sleep(60)", "sh -c '\"$0\" \"$@\"; sleep 3; exit 1'"),
+        (False, "time.sleep(60)", "headway run --quiet --restarts 0 --"),
+    ],
+    ids=["silent", "stopped", "below a shell", "silent below a shell", "nested"],
+)
+def test_what_was_told_live_is_told_later(
+    headway: Headway, tmp_path: Path, heartbeat: bool, then: str, launcher: str
+) -> None:
+    """While it lives, after it has died, and while a launcher goes on."""
+    train = tmp_path / "train.py"
+    train.write_text(SILENT % (heartbeat, then))
+    ready = tmp_path / "ready"
+    command = [*shlex.split(launcher), sys.executable, str(train), str(ready)]
+    if command[0] == "headway":
+        command[0] = headway.program
+    run = headway.start("run", "--run", "r", "--backoff", "2s", "--restarts", "1", "--", *command)
+    wait_until(lambda: ready.exists() and ready.read_text() != "", "the first step")
+    told: list[str] = []
+
+    def ask() -> str:
+        told.append(headway("goodput", "r", "--json").stdout)
+        return json.loads(told[-1])["state"]
+
+    def recorded(kind: str) -> list[dict[str, object]]:
+        events = headway("export", "r", "--as", "jsonl").stdout.splitlines()
+        return [e for e in map(json.loads, events) if e["type"] == kind]
+
+    def beats() -> int:
+        return sum("rank" not in e or e["rank"] < 0 for e in recorded("heartbeat"))
+
+    seen = beats()
+    for later in (1, 3):  # of its supervisor
+        wait_until(lambda later=later: beats() >= seen + later, "signs of life")
+        assert ask() == "running"
+    os.kill(int(ready.read_text()), signal.SIGKILL)
+    for kind in ("process_end", "exit"):
+        wait_until(lambda kind=kind: recorded(kind) != [], kind)
+        assert ask() == "restarting"
+    ready.unlink()
+    wait_until(lambda: ready.exists() and ready.read_text() != "", "the restart")
+    run.send_signal(signal.SIGTERM)
+    os.kill(int(ready.read_text()), signal.SIGKILL)
+    run.communicate(timeout=60)
+    for text in told:
+        as_of = json.loads(text)["as_of"]
+        later = headway("goodput", "r", "--json", "--as-of", as_of).stdout
+        assert later.splitlines() == text.splitlines()
+
+
 def test_only_the_supervisor_of_rank_0_tells_that_it_waits(headway: Headway) -> None:
     """The word of any other does not end the attempt: its beats would keep the attempt alive."""
     job = {"HEADWAY_JOB_ID": "j", "HEADWAY_ATTEMPT_KEY": "j/0", "HEADWAY_WORLD_SIZE": "2"}

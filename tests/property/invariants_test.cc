@@ -251,11 +251,11 @@ class Generator {
   }
 
   void Rare(std::size_t writer) {
-    const RecordType type =
-        Pick({RecordType::kCheckpointSaved, RecordType::kCheckpointSaved, RecordType::kRollback,
-              RecordType::kRollback, RecordType::kNotice, RecordType::kClock, RecordType::kDropped,
-              RecordType::kStepSoftEnd, RecordType::kMetric, RecordType::kCapacity,
-              RecordType::kQuery, RecordType::kNote});
+    const RecordType type = Pick(
+        {RecordType::kCheckpointSaved, RecordType::kCheckpointSaved, RecordType::kRollback,
+         RecordType::kRollback, RecordType::kNotice, RecordType::kClock, RecordType::kDropped,
+         RecordType::kStepSoftEnd, RecordType::kMetric, RecordType::kCapacity, RecordType::kQuery,
+         RecordType::kNote, RecordType::kProcessEnd, RecordType::kProcessEnd});
     if (type == RecordType::kQuery && Chance(70)) return;
     Record& record = Add(type, writer);
     switch (type) {
@@ -266,6 +266,9 @@ class Generator {
         break;
       case RecordType::kClock: record.a = Moved(now_, -3, 3); break;
       case RecordType::kDropped: record.a = Between(1, 3); break;
+      case RecordType::kProcessEnd:
+        record.a = history_.run.writers[writer].supervisor ? Between(0, 4) : 0;
+        break;
       case RecordType::kNote:
         record.name = names_.back();
         record.a = 1;
@@ -516,7 +519,7 @@ Fault CheckAsOf(const History& history, Ledger* ledger, std::mt19937_64* random)
   using Supervisor = std::pair<std::string, std::int64_t>;  // it has a journal for each attempt
   std::set<Supervisor> heard;
   std::set<Supervisor> heard_later;
-  std::vector<std::pair<WriterId, std::int64_t>> ends;  // that supervisors recorded later
+  std::vector<std::pair<const Record*, std::int64_t>> ends;  // of processes
   std::map<WriterId, std::int64_t> last;
   for (auto& [writer, own] : by_writer) {
     const Writer& facts = history.run.writers[writer];
@@ -526,34 +529,42 @@ Fault CheckAsOf(const History& history, Ledger* ledger, std::mt19937_64* random)
     });
     std::int64_t taken = kNoTime;
     for (const Record* record : own) {
+      const bool ended = record->type == RecordType::kProcessEnd;
       const bool said = record->type == RecordType::kExclude ||
-                        record->type == RecordType::kQuery || record->type == RecordType::kNote;
+                        record->type == RecordType::kQuery || record->type == RecordType::kNote ||
+                        (ended && record->a == 0);
       if (!said) taken = std::max(taken, clamp(record->time_ns));
       if (!said) last[writer] = taken;
       if (!said && facts.supervisor) (taken <= as_of ? heard : heard_later).insert(supervisor);
+      if (ended) ends.emplace_back(record, taken);
       const bool note = record->type == RecordType::kNote;  // found at the import, not recorded
       if (note || (said ? clamp(record->time_ns) : taken) <= as_of) {
         past.run.records.push_back(*record);
       } else if (!said) {
         more = true;
-        if (facts.supervisor && record->type == RecordType::kExit) ends.emplace_back(writer, taken);
         Liveness& liveness = past.run.liveness[writer];
         if (liveness == Liveness::kDead) liveness = Liveness::kAlive;
       }
     }
   }
-  // One that was heard of until shortly before went on until then.
-  for (const auto& [supervisor, end] : ends) {
-    const Writer& said = past.run.writers[supervisor];
-    for (const auto& [writer, time] : last) {
-      const Writer& facts = past.run.writers[writer];
-      Liveness& liveness = past.run.liveness[writer];
-      const bool same = !facts.attempt_key.empty() && facts.attempt_key == said.attempt_key &&
-                        facts.host == said.host;
-      const bool until_then = time <= end && end - time <= 1'500'000'000;
-      if (!facts.supervisor && liveness == Liveness::kDead && same && until_then) {
-        liveness = Liveness::kAlive;
+  // One whose end was seen later, by its supervisor, had not ended.
+  for (std::size_t i = 0; i < past.run.writers.size(); ++i) {
+    const auto id = static_cast<WriterId>(i);
+    const Writer& writer = past.run.writers[i];
+    bool stopped = false;
+    std::set<std::int64_t> seen;
+    for (const auto& [end, time] : ends) {
+      const Writer& said = past.run.writers[end->writer];
+      stopped |= end->writer == id && end->a == 0;
+      if (said.supervisor && end->a == writer.pid && said.host == writer.host &&
+          said.attempt_key == writer.attempt_key && (!last.contains(id) || time >= last[id])) {
+        seen.insert(time);
       }
+    }
+    const bool known = !writer.supervisor && writer.pid > 0 && !writer.attempt_key.empty();
+    if (known && !stopped && !seen.empty() && *seen.begin() > as_of &&
+        past.run.liveness[i] == Liveness::kDead) {
+      past.run.liveness[i] = Liveness::kAlive;
     }
   }
   past.supervised = history.supervised && !more;

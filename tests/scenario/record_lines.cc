@@ -12,8 +12,9 @@
 namespace headway::scenario {
 namespace {
 
-constexpr std::array<std::string_view, 10> kSettings = {
-    "attempt", "rank", "writer", "seq", "thread", "blocking", "status", "signal", "wall", "from"};
+constexpr std::array<std::string_view, 11> kSettings = {"attempt", "rank",     "writer", "seq",
+                                                        "thread",  "blocking", "status", "signal",
+                                                        "wall",    "from",     "pid"};
 
 Status Bad(const std::string& message) { return {Code::kInvalidArgument, message}; }
 
@@ -284,6 +285,8 @@ Status RecordLines::ReadPoint(std::int64_t time, const std::vector<std::string>&
       if (!time_ns.ok()) return time_ns.status();
       record.a = *time_ns;
     }
+  } else if (verb == "process_end") {
+    put(RecordType::kProcessEnd).record.a = Number(settings, "pid").value_or(0);
   } else if (verb == "query") {
     put(RecordType::kQuery);
   } else if (verb == "capacity") {
@@ -410,6 +413,9 @@ std::string RecordLines::EventLine(const Entry& entry, const RunRecords& run) co
     case RecordType::kExit:
       if (r.a >= 0) json.Field("status", r.a);
       if (r.b != 0) json.Field("signal", r.b);
+      break;
+    case RecordType::kProcessEnd:
+      if (r.a != 0) json.Field("pid", r.a);
       break;
     case RecordType::kExclude:
       json.Key("from").Raw(FormatSeconds(r.a));

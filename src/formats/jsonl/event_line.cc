@@ -250,6 +250,10 @@ class LineReader {
         record.a = AnyInteger(Field::kCount, 1);
         break;
       case RecordType::kConfig: ReadName(); break;
+      case RecordType::kProcessEnd:
+        if (!line_.Has(Field::kPid)) Fail("the line needs a \"pid\"");
+        record.a = Integer(Field::kPid, 1, kMost, 0);
+        break;
       case RecordType::kDropped:
         record.a = AnyInteger(Field::kCount, 1);
         record.b = Time(Field::kFromNs, Field::kFrom, kNoTime);

@@ -35,7 +35,7 @@ struct Table {
   std::unordered_map<std::string_view, EventType> by_name;  // views of the above and of literals
 
   Table() {
-    for (int i = 0; i <= static_cast<int>(RecordType::kDropped); ++i) {
+    for (int i = 0; i <= static_cast<int>(kLastRecordType); ++i) {
       const auto type = static_cast<RecordType>(i);
       if (const std::string_view name = PlainName(type); !name.empty()) {
         by_name.emplace(name, EventType{type, SpanKind::kNone});

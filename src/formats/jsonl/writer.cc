@@ -180,7 +180,9 @@ class LineWriter {
 
   void Line(const Record& record) {
     const std::string_view type = EventTypeName(record);
-    if (type.empty() || IsOfNoStep(record)) return;
+    // What a process says of its own end only decides who lived in between.
+    const bool own_end = record.type == RecordType::kProcessEnd && record.a <= 0;
+    if (type.empty() || IsOfNoStep(record) || own_end) return;
     chunk_.append(R"({"ts_ns":)").append(std::to_string(Sayable(record.time_ns)));
     chunk_.append(R"(,"type":")").append(type).append("\"");
     Payload(record);
@@ -229,6 +231,7 @@ class LineWriter {
         return Double("value", std::bit_cast<double>(record.b));
       case RecordType::kNote: Name(record); return Number("count", Sayable(record.a));
       case RecordType::kConfig: return Name(record);
+      case RecordType::kProcessEnd: return Number("pid", record.a);
       case RecordType::kDropped:
         Number("count", Sayable(record.a));
         if (record.b != kNoTime) Number("from_ns", record.b);

@@ -309,7 +309,7 @@ TEST(WriteEventsTest, EveryTypeOfLineIsDocumented) {
   const auto told = [&page](std::string_view word) {
     return page.find("`" + std::string(word) + "`") != std::string::npos;
   };
-  for (int i = 0; i <= static_cast<int>(RecordType::kDropped); ++i) {
+  for (int i = 0; i <= static_cast<int>(kLastRecordType); ++i) {
     Record record;
     record.type = static_cast<RecordType>(i);
     const std::string_view name = EventTypeName(record);
