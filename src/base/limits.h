@@ -61,4 +61,25 @@ inline constexpr std::size_t kMetricsConnections = 32;
 inline constexpr std::size_t kMetricsRequestBytes = std::size_t{8} << 10;
 inline constexpr int kMetricsSeconds = 10;
 
+/// The server: connections at a time (further ones wait), requests that wait for a worker and bytes
+/// of all their bodies (further ones are answered 429), bytes of one body and of a request's head,
+/// and seconds that a head, a body or an answer, and the next request may take.
+inline constexpr std::size_t kServerConnections = 1024;
+inline constexpr std::size_t kServerQueue = 256;
+inline constexpr std::size_t kServerBodyBytes = std::size_t{512} << 20;
+inline constexpr std::size_t kServerRequestBytes = std::size_t{64} << 20;
+inline constexpr std::size_t kServerHeadBytes = std::size_t{16} << 10;
+inline constexpr std::size_t kServerAnswerBytes = std::size_t{256} << 20;
+inline constexpr int kServerHeadSeconds = 10;
+inline constexpr int kServerBodySeconds = 60;
+inline constexpr int kServerIdleSeconds = 120;
+
+/// Runs whose ledgers the server holds in memory; others are made again when they are asked for.
+inline constexpr std::size_t kServerLedgers = 64;
+
+/// Pieces of journals in one request, and rows of one page of an answer.
+inline constexpr int kAppendPieces = 1000;
+inline constexpr int kRunsPage = 1000;
+inline constexpr int kRowsPage = 100'000;
+
 }  // namespace headway::limits

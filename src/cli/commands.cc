@@ -26,6 +26,8 @@ constexpr std::array kCommands = {
     Entry{"export", "write a run as an event file or a table", MakeExport},
     Entry{"run", "start a training command, watch it and restart it", MakeRun},
     Entry{"monitor", "tell destinations how a run does, while it is recorded", MakeMonitor},
+    Entry{"serve", "take in the journals of many machines, and answer about their runs", MakeServe},
+    Entry{"ship", "send journals to a server", MakeShip},
     Entry{"doctor", "check what recording needs, and say how to mend what is missing", MakeDoctor},
     Entry{"completion", "completions for a shell", MakeCompletion},
     Entry{"man", "the manual page", MakeMan},

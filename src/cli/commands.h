@@ -39,6 +39,8 @@ std::unique_ptr<Command> MakeImport();
 std::unique_ptr<Command> MakeExport();
 std::unique_ptr<Command> MakeRun();
 std::unique_ptr<Command> MakeMonitor();
+std::unique_ptr<Command> MakeServe();
+std::unique_ptr<Command> MakeShip();
 std::unique_ptr<Command> MakeDoctor();
 std::unique_ptr<Command> MakeCompletion();
 std::unique_ptr<Command> MakeMan();

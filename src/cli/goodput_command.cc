@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "cli/asked_run.h"
 #include "cli/commands.h"
 #include "cli/difference.h"
 #include "cli/palette.h"
@@ -44,6 +45,7 @@ class GoodputCommand final : public Command {
     description->Count("--limit", "N", 1, &limit_,
                        "with --explain: how many intervals (text: 20, JSON: all)");
     DescribePlace(description, &place_);
+    DescribeServer(description, &place_);
     description->Flag("--seconds", &seconds_, "with --json: durations as decimal seconds too");
     description->Example("headway goodput llama-7b", "the report of the newest run of that name");
     description->Example("headway goodput llama-7b --last 1h", "only its last hour");
@@ -84,24 +86,43 @@ class GoodputCommand final : public Command {
         for (char& c : *name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
       }
     }
+    if (compat || difference_) return Compat(context);
+    const Result<std::unique_ptr<AskedRun>> run = Ask(context, &place_, run_, times_);
+    if (!run.ok()) return run.status();
+    if (!explain_.empty()) return Explain(context, run->get(), category, name);
+    const Result<Report> report = (*run)->MakeReport();
+    if (!report.ok()) return report.status();
+    return Show(context, *report);
+  }
+
+ private:
+  int Show(const Context& context, const Report& report) const {
+    if (place_.json) {
+      *context.out << ToJson(report, {.seconds = seconds_, .indent = 1});
+      return 0;
+    }
+    std::optional<std::int64_t> as_of;
+    if (!times_.as_of.empty()) as_of = report.as_of;
+    *context.out << RenderReport(report, context.terminal, {report.window, as_of});
+    return 0;
+  }
+
+  Result<int> Compat(const Context& context) {
+    HEADWAY_RETURN_IF_ERROR(ResolveServer(&place_));
+    if (!place_.server.empty()) {
+      return Status(Code::kUnimplemented,
+                    "servers answer exact accounting only: ask the journals themselves (--dir)");
+    }
     Result<OpenRun> open = Open(context, &place_, run_);
     if (!open.ok()) return open.status();
     const Result<ledger::Query> query = MakeQuery(times_, &*open);
     if (!query.ok()) return query.status();
-    if (!explain_.empty()) return Explain(context, &*open, *query, category, name);
     if (difference_) return Difference(context, &*open, *query);
-    const Result<Report> report =
-        compat ? MakeCompatReport(&*open, *query) : Result<Report>(MakeReport(&*open, *query));
+    const Result<Report> report = MakeCompatReport(&*open, *query);
     if (!report.ok()) return report.status();
-    if (place_.json) {
-      *context.out << ToJson(*report, {.seconds = seconds_, .indent = 1});
-    } else {
-      *context.out << RenderReport(*report, context.terminal, {query->window, query->as_of});
-    }
-    return 0;
+    return Show(context, *report);
   }
 
- private:
   Result<int> Difference(const Context& context, OpenRun* open, const ledger::Query& query) {
     const Report exact = MakeReport(open, query);
     const Result<Report> compat = MakeCompatReport(open, query);
@@ -115,9 +136,11 @@ class GoodputCommand final : public Command {
   }
 
   /// NotFound unless the run knows the name, at any time.
-  static Status CheckSpanName(OpenRun* open, Category category, const std::string& name) {
+  static Status CheckSpanName(AskedRun* run, Category category, const std::string& name) {
+    const Result<std::vector<TimelineInterval>> whole = run->WholeTimeline();
+    if (!whole.ok()) return whole.status();
     std::vector<std::string> known;
-    for (const TimelineInterval& interval : open->loaded.ledger.Timeline({})) {
+    for (const TimelineInterval& interval : *whole) {
       if (interval.category != category || interval.name.empty()) continue;
       if (interval.name == name) return OkStatus();
       if (std::ranges::find(known, interval.name) == known.end()) known.push_back(interval.name);
@@ -132,10 +155,12 @@ class GoodputCommand final : public Command {
     return {Code::kNotFound, message};
   }
 
-  Result<int> Explain(const Context& context, OpenRun* open, const ledger::Query& query,
-                      Category category, const std::optional<std::string>& name) {
-    if (name) HEADWAY_RETURN_IF_ERROR(CheckSpanName(open, category, *name));
-    std::vector<TimelineInterval> intervals = open->loaded.ledger.Timeline(query);
+  Result<int> Explain(const Context& context, AskedRun* run, Category category,
+                      const std::optional<std::string>& name) {
+    if (name) HEADWAY_RETURN_IF_ERROR(CheckSpanName(run, category, *name));
+    Result<std::vector<TimelineInterval>> found = run->Timeline();
+    if (!found.ok()) return found.status();
+    std::vector<TimelineInterval>& intervals = *found;
     std::erase_if(intervals, [&](const TimelineInterval& interval) {
       return interval.category != category || (name && interval.name != *name);
     });
@@ -167,7 +192,9 @@ class GoodputCommand final : public Command {
                  {"attempt", true},
                  {"step", true},
                  {"name", false}});
-    const std::int64_t start = open->loaded.ledger.MakeReport(query).start.value_or(0);
+    const Result<Report> report = run->MakeReport();
+    if (!report.ok()) return report.status();
+    const std::int64_t start = report->start.value_or(0);
     for (const TimelineInterval& interval : intervals) {
       table.AddRow({ShowTime(interval.begin), ShowDuration(interval.begin - start),
                     ShowDuration(interval.end - interval.begin),

@@ -32,6 +32,12 @@ void DescribePlace(Description* description, Place* place) {
   description->Flag("--json", &place->json, "JSON instead of text");
 }
 
+void DescribeServer(Description* description, Place* place) {
+  description->Option("--server", "URL", &place->server,
+                      "ask a server (HEADWAY_SERVER), as whoever HEADWAY_TOKEN says, in place of "
+                      "reading journals");
+}
+
 void DescribeRun(Description* description, std::string* run) {
   description->Positional("RUN", run, kRunHelp).completion = Completion::kRun;
 }
@@ -50,6 +56,26 @@ void DescribeOptionalRun(Description* description, std::optional<std::string>* r
 Status CheckName(std::string_view what, std::string_view name) {
   if (name.empty()) return {Code::kInvalidArgument, std::string(what) + " must not be empty"};
   return CheckStoredName(what, name);
+}
+
+Status ResolveServer(Place* place) {
+  const recorder::EnvMap env = recorder::ProcessEnvironment();
+  const auto said = [&env](const std::string& name) {
+    const auto found = env.find(name);
+    return found == env.end() ? std::string() : found->second;
+  };
+  if (place->server.empty() && place->dirs.empty()) place->server = said("HEADWAY_SERVER");
+  if (place->server.empty()) return OkStatus();
+  if (!place->server.starts_with("http://") && !place->server.starts_with("https://")) {
+    return {Code::kInvalidArgument, "--server takes a URL, such as http://127.0.0.1:8460, not \"" +
+                                        PrintableLine(place->server) + "\""};
+  }
+  place->token = said("HEADWAY_TOKEN");
+  if (place->project.empty()) {
+    const std::string project = recorder::DetectEnvironment(env).project;
+    place->project = project.empty() ? "default" : project;
+  }
+  return CheckName("the project", place->project);
 }
 
 Status Resolve(Place* place) {
@@ -137,7 +163,16 @@ void DescribeTimes(Description* description, TimeOptions* times) {
   description->Option("--as-of", "T", &times->as_of, "what was known at that time");
 }
 
+Status CheckTimes(const TimeOptions& times) {
+  if (times.window.empty() || times.window.find("..") != std::string::npos) return OkStatus();
+  return {Code::kInvalidArgument,
+          "--window takes A..B, e.g. +1h..+2h or "
+          "2026-01-01T00:00:00Z..2026-01-02T00:00:00Z, not \"" +
+              times.window + "\""};
+}
+
 Result<ledger::Query> MakeQuery(const TimeOptions& times, OpenRun* open) {
+  HEADWAY_RETURN_IF_ERROR(CheckTimes(times));
   runs::Question question;
   question.as_of_name = "--as-of";
   question.window_name = "--window";
@@ -146,12 +181,6 @@ Result<ledger::Query> MakeQuery(const TimeOptions& times, OpenRun* open) {
   question.last_ns = times.last;
   if (!times.window.empty()) {
     const std::size_t dots = times.window.find("..");
-    if (dots == std::string::npos) {
-      return Status(Code::kInvalidArgument,
-                    "--window takes A..B, e.g. +1h..+2h or "
-                    "2026-01-01T00:00:00Z..2026-01-02T00:00:00Z, not \"" +
-                        times.window + "\"");
-    }
     question.from = times.window.substr(0, dots);
     question.to = times.window.substr(dots + 2);
   }

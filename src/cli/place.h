@@ -13,14 +13,18 @@
 
 namespace headway::cli {
 
-/// --dir, --project, --json.
+/// --dir, --server, --project, --json.
 struct Place {
   std::vector<std::string> dirs;
+  std::string server;  ///< a URL
+  std::string token;   ///< from the environment, for that server
   std::string project;
   bool json = false;
 };
 
 void DescribePlace(Description* description, Place* place);
+/// --server, for commands that a server can answer.
+void DescribeServer(Description* description, Place* place);
 /// RUN, with what it can be.
 void DescribeRun(Description* description, std::string* run);
 /// The same where RUN may be left out.
@@ -29,6 +33,9 @@ void DescribeOptionalRun(Description* description, std::optional<std::string>* r
 /// Fills in what was not said: HEADWAY_DIR, else ~/.headway; HEADWAY_PROJECT, else "default".
 /// InvalidArgument for a name that can be none; FailedPrecondition without any directory.
 Status Resolve(Place* place);
+/// Whether a server is asked: --server, else HEADWAY_SERVER unless --dir is given; then its token
+/// is HEADWAY_TOKEN. `place->server` stays empty where none is. InvalidArgument for what is no URL.
+Status ResolveServer(Place* place);
 /// The same for what only reads. NotFound when a --dir does not exist; the directory that nobody
 /// named may not be there yet: then there are no runs. InvalidArgument for one that is a file.
 Status ResolveToRead(Place* place);
@@ -59,6 +66,9 @@ struct TimeOptions {
   std::string as_of;
 };
 void DescribeTimes(Description* description, TimeOptions* times);
+
+/// InvalidArgument for a window that is none.
+Status CheckTimes(const TimeOptions& times);
 
 /// What the options ask of the run. InvalidArgument when they can't be read or exclude each other.
 Result<ledger::Query> MakeQuery(const TimeOptions& times, OpenRun* open);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "cli/asked_run.h"
 #include "cli/commands.h"
 #include "cli/place.h"
 #include "cli/rows.h"
@@ -38,16 +39,17 @@ class StepsCommand final : public Command {
     description->Flag("--slowest", &slowest_, "by work time, longest first");
     description->Flag("--lost", &lost_, "only steps that did not complete or were lost again");
     DescribePlace(description, &place_);
+    DescribeServer(description, &place_);
     description->Flag("--seconds", &seconds_, "with --json: durations as decimal seconds too");
     description->Example("headway steps llama-7b --slowest --limit 10", "its ten slowest steps");
   }
 
   Result<int> Run(const Context& context) override {
-    Result<OpenRun> open = Open(context, &place_, run_);
-    if (!open.ok()) return open.status();
-    const Result<ledger::Query> query = MakeQuery(times_, &*open);
-    if (!query.ok()) return query.status();
-    std::vector<StepSummary> steps = open->loaded.ledger.Steps(*query);
+    const Result<std::unique_ptr<AskedRun>> run = Ask(context, &place_, run_, times_);
+    if (!run.ok()) return run.status();
+    Result<std::vector<StepSummary>> found = (*run)->Steps();
+    if (!found.ok()) return found.status();
+    std::vector<StepSummary>& steps = *found;
     if (lost_) {
       std::erase_if(steps, [](const StepSummary& s) { return s.complete && s.retained; });
     }
@@ -69,7 +71,7 @@ class StepsCommand final : public Command {
       return 0;
     }
     if (count == 0) {
-      *context.out << "no such steps in run " << PrintableLine(open->run.label) << "\n";
+      *context.out << "no such steps in run " << PrintableLine(run_) << "\n";
       return 0;
     }
     if (count > steps.size()) {

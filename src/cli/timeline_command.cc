@@ -1,3 +1,4 @@
+#include "cli/asked_run.h"
 #include "cli/commands.h"
 #include "cli/palette.h"
 #include "cli/place.h"
@@ -18,22 +19,25 @@ class TimelineCommand final : public Command {
     DescribeRun(description, &run_);
     DescribeTimes(description, &times_);
     DescribePlace(description, &place_);
+    DescribeServer(description, &place_);
     description->Flag("--seconds", &seconds_, "with --json: durations as decimal seconds too");
     description->Example("headway timeline llama-7b", "the whole run at one glance");
     description->Example("headway timeline llama-7b --last 1h --json", "its last hour as rows");
   }
 
   Result<int> Run(const Context& context) override {
-    Result<OpenRun> open = Open(context, &place_, run_);
-    if (!open.ok()) return open.status();
-    const Result<ledger::Query> query = MakeQuery(times_, &*open);
-    if (!query.ok()) return query.status();
-    const std::vector<TimelineInterval> intervals = open->loaded.ledger.Timeline(*query);
+    const Result<std::unique_ptr<AskedRun>> run = Ask(context, &place_, run_, times_);
+    if (!run.ok()) return run.status();
+    const Result<std::vector<TimelineInterval>> found = (*run)->Timeline();
+    if (!found.ok()) return found.status();
+    const std::vector<TimelineInterval>& intervals = *found;
     if (place_.json) {
       WriteJsonRows(intervals, {.seconds = seconds_}, context.out);
       return 0;
     }
-    const Report report = MakeReport(&*open, *query);
+    const Result<Report> made = (*run)->MakeReport();
+    if (!made.ok()) return made.status();
+    const Report& report = *made;
     *context.out << Paint(Tone::kStrong, PrintableLine(report.run), context.terminal) << "  "
                  << Paint(ToneOf(report.state), ShowState(report), context.terminal) << "  "
                  << ShowDuration(report.elapsed_ns) << " elapsed"

@@ -1,15 +1,11 @@
 #include "journal/reader.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "base/files.h"
 #include "base/limits.h"
-#include "journal/liveness.h"
 
 namespace headway::journal {
 namespace {
@@ -131,8 +127,7 @@ struct JournalReader::Impl {
 
   std::string path;
   ReaderOptions options;
-  mutable UniqueFd fd;  // none while it is released
-  struct stat file {};  // which file it is
+  std::unique_ptr<JournalBytes> bytes;
   Header header;
   std::uint32_t salt = 0;
   std::int64_t to_wall = 0;  // wall = mono + to_wall
@@ -155,24 +150,8 @@ struct JournalReader::Impl {
 
   bool MayStillWrite() const { return liveness == Liveness::kAlive; }
 
-  // The open file; it is opened again after a Release.
-  Result<int> File() const {
-    if (fd.ok()) return fd.get();
-    Result<UniqueFd> again = OpenForReading(path);
-    if (!again.ok()) return again.status();
-    struct stat found {};
-    if (::fstat(again->get(), &found) != 0 || found.st_ino != file.st_ino ||
-        found.st_dev != file.st_dev) {
-      return Status(Code::kUnavailable, path + " was replaced while it was being read");
-    }
-    fd = *std::move(again);
-    return fd.get();
-  }
-
   Status Look() {
-    const Result<int> open = File();
-    if (!open.ok()) return open.status();
-    const Result<std::uint64_t> size = FileSize(*open, path);
+    const Result<std::uint64_t> size = bytes->Size();
     if (!size.ok()) return size.status();
     file_bytes = *size;
     end = file_bytes <= kHeaderBytes ? 0 : (file_bytes - kHeaderBytes) / kSlotBytes;
@@ -182,11 +161,9 @@ struct JournalReader::Impl {
   }
 
   Status Fill(std::uint64_t from) {
-    const Result<int> open = File();
-    if (!open.ok()) return open.status();
     const std::uint64_t count = std::min(kBufferSlots, end - from);
     const Result<std::size_t> got =
-        ReadAt(*open, buffer.data(), count * kSlotBytes, SlotOffset(from), path);
+        bytes->ReadAt(buffer.data(), count * kSlotBytes, SlotOffset(from));
     if (!got.ok()) return got.status();
     buffer_begin = from;
     buffer_end = from + *got / kSlotBytes;
@@ -200,9 +177,7 @@ struct JournalReader::Impl {
       std::copy_n(buffer.data() + (from - buffer_begin), count, out);
       return true;
     }
-    const Result<int> open = File();
-    if (!open.ok()) return false;
-    const Result<std::size_t> got = ReadAt(*open, out, count * kSlotBytes, SlotOffset(from), path);
+    const Result<std::size_t> got = bytes->ReadAt(out, count * kSlotBytes, SlotOffset(from));
     return got.ok() && *got == count * kSlotBytes;
   }
 
@@ -242,13 +217,13 @@ Result<std::string> JournalReader::Impl::ReadPayload(std::uint64_t head_index,
     }
     for (std::uint64_t i = 0; i < want; ++i) {
       const std::uint64_t index = head_index + 1 + done + i;
-      unsigned char bytes[kSlotBytes];
-      std::memcpy(bytes, &piece[i], kSlotBytes);
-      if (!IsFinished(piece[i], salt, index) || bytes[4] != kPayloadType) {
+      unsigned char raw[kSlotBytes];
+      std::memcpy(raw, &piece[i], kSlotBytes);
+      if (!IsFinished(piece[i], salt, index) || raw[4] != kPayloadType) {
         return broken(index, "damaged payload");
       }
       const std::uint64_t at = (done + i) * kPayloadSlotBytes;
-      std::memcpy(payload.data() + at, bytes + 5,
+      std::memcpy(payload.data() + at, raw + 5,
                   std::min<std::uint64_t>(kPayloadSlotBytes, size - at));
     }
     done += want;
@@ -323,10 +298,8 @@ bool JournalReader::Impl::Decode(std::uint64_t index, const Slot& slot, Record* 
 // Whether another look at the file finds the slot as it was. One that was read while it was being
 // written is finished by then, for its first word is stored last.
 bool JournalReader::Impl::Stays(std::uint64_t index, const Slot& slot) const {
-  const Result<int> open = File();
-  if (!open.ok()) return false;
   Slot now;
-  const Result<std::size_t> got = ReadAt(*open, &now, kSlotBytes, SlotOffset(index), path);
+  const Result<std::size_t> got = bytes->ReadAt(&now, kSlotBytes, SlotOffset(index));
   return got.ok() && *got == kSlotBytes && std::memcmp(&now, &slot, kSlotBytes) == 0;
 }
 
@@ -406,19 +379,23 @@ JournalReader& JournalReader::operator=(JournalReader&&) noexcept = default;
 JournalReader::~JournalReader() = default;
 
 Result<JournalReader> JournalReader::Open(const std::string& path, const ReaderOptions& options) {
+  Result<std::unique_ptr<JournalBytes>> bytes = OpenJournalFile(path);
+  if (!bytes.ok()) return bytes.status();
+  return Open(*std::move(bytes), path, options);
+}
+
+Result<JournalReader> JournalReader::Open(std::unique_ptr<JournalBytes> bytes,
+                                          const std::string& path, const ReaderOptions& options) {
   HEADWAY_CHECK(options.names != nullptr);
-  Result<UniqueFd> fd = OpenForReading(path);
-  if (!fd.ok()) return fd.status();
-  std::array<std::byte, kHeaderBytes> bytes;
-  const Result<std::size_t> got = ReadAt(fd->get(), bytes.data(), bytes.size(), 0, path);
+  std::array<std::byte, kHeaderBytes> head;
+  const Result<std::size_t> got = bytes->ReadAt(head.data(), head.size(), 0);
   if (!got.ok()) return got.status();
-  Result<Header> header = DecodeHeader(bytes.data(), *got, path);
+  Result<Header> header = DecodeHeader(head.data(), *got, path);
   if (!header.ok()) return header.status();
   auto impl = std::make_unique<Impl>();
   impl->path = path;
   impl->options = options;
-  if (::fstat(fd->get(), &impl->file) != 0) return ErrnoStatus(errno, "examine", path);
-  impl->fd = *std::move(fd);
+  impl->bytes = std::move(bytes);
   impl->header = *std::move(header);
   impl->salt = SaltOf(impl->header.uid);
   const ClockAnchor anchor = options.anchor.value_or(impl->header.anchor);
@@ -434,14 +411,14 @@ const Header& JournalReader::header() const { return impl_->header; }
 const std::string& JournalReader::path() const { return impl_->path; }
 Liveness JournalReader::liveness() const { return impl_->liveness; }
 
-void JournalReader::Release() { impl_->fd.Reset(); }
+void JournalReader::Release() { impl_->bytes->Release(); }
 
 Status JournalReader::Refresh() {
   Impl& in = *impl_;
   // Life first, then the file: what a dead writer has left is all there then.
-  const Result<int> fd = in.File();
-  if (!fd.ok()) return fd.status();
-  in.liveness = ProbeLiveness(*fd, in.header);
+  const Result<Liveness> liveness = in.bytes->Probe(in.header);
+  if (!liveness.ok()) return liveness.status();
+  in.liveness = *liveness;
   HEADWAY_RETURN_IF_ERROR(in.Look());
   in.blocked = false;
   in.position = std::min(in.position, in.last_valid);  // the tail is looked at again
@@ -558,12 +535,11 @@ ReadSummary JournalReader::summary() const {
   for (const Impl::Gap& gap : in.gaps) in.ListGap(gap, &summary);
 
   std::uint64_t live[3] = {};
-  if (const Result<int> open = in.File(); !open.ok()) {
-    return summary;
-  } else if (const auto got = ReadAt(*open, live, sizeof live, kLiveDroppedOffset, in.path);
-             got.ok() && *got == sizeof live && live[0] > kDropsMax) {
+  const Result<std::size_t> got = in.bytes->ReadAt(live, sizeof live, kLiveDroppedOffset);
+  if (!got.ok()) return summary;
+  if (*got == sizeof live && live[0] > kDropsMax) {
     summary.damaged_counter = true;  // it is outside of every checksum
-  } else if (got.ok() && *got == sizeof live && live[0] != 0) {
+  } else if (*got == sizeof live && live[0] != 0) {
     summary.dropped = live[0];
     summary.first_drop_ns = WrappingAdd(static_cast<std::int64_t>(live[1]), in.to_wall);
     summary.last_drop_ns = WrappingAdd(static_cast<std::int64_t>(live[2]), in.to_wall);

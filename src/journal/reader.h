@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "journal/bytes.h"
 #include "journal/format.h"
 #include "model/name_table.h"
 #include "model/record.h"
@@ -80,6 +81,9 @@ class JournalReader {
  public:
   /// Opens a journal. As DecodeHeader, OpenForReading.
   static Result<JournalReader> Open(const std::string& path, const ReaderOptions& options);
+  /// The same for bytes that lie elsewhere; `path` is what messages call them.
+  static Result<JournalReader> Open(std::unique_ptr<JournalBytes> bytes, const std::string& path,
+                                    const ReaderOptions& options);
   JournalReader(JournalReader&&) noexcept;
   JournalReader& operator=(JournalReader&&) noexcept;
   ~JournalReader();

@@ -133,17 +133,7 @@ Result<std::vector<Run>> ListAll(const std::vector<std::string>& dirs, const std
   std::vector<Run> runs;
   runs.reserve(by_uid.size());
   for (auto& [uid, run] : by_uid) runs.push_back(std::move(run));
-  std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) {
-    return std::pair(a.start, a.uid) > std::pair(b.start, b.uid);
-  });
-  std::map<std::string, int> taken;
-  for (Run& run : runs) {
-    run.label = run.name;
-    if (taken[run.name]++ > 0) {
-      run.label += "@" + FormatCompactTime(WallNs{run.start});
-      if (taken[run.label]++ > 0) run.label += "-" + ToHex(run.uid).substr(0, 8);
-    }
-  }
+  Label(&runs);
   return runs;
 }
 
@@ -193,6 +183,20 @@ Status CatchUp(std::vector<Source>* sources, Loaded* loaded) {
 }
 
 }  // namespace
+
+void Label(std::vector<Run>* runs) {
+  std::sort(runs->begin(), runs->end(), [](const Run& a, const Run& b) {
+    return std::pair(a.start, a.uid) > std::pair(b.start, b.uid);
+  });
+  std::map<std::string, int> taken;
+  for (Run& run : *runs) {
+    run.label = run.name;
+    if (taken[run.name]++ > 0) {
+      run.label += "@" + FormatCompactTime(WallNs{run.start});
+      if (taken[run.label]++ > 0) run.label += "-" + ToHex(run.uid).substr(0, 8);
+    }
+  }
+}
 
 Result<std::vector<Run>> List(const std::vector<std::string>& dirs, const std::string& project,
                               std::vector<Status>* problems) {

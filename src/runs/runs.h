@@ -28,6 +28,9 @@ struct Run {
   std::vector<journal::JournalFile> copies;
 };
 
+/// Puts runs of one project in order, newest first, and gives each its label.
+void Label(std::vector<Run>* runs);
+
 /// The runs of `project` below the directories, newest first. What can't be read is told in
 /// `*problems` (may be null) and left out.
 Result<std::vector<Run>> List(const std::vector<std::string>& dirs, const std::string& project,

@@ -1,0 +1,182 @@
+#include "cli/remote.h"
+
+#ifdef HEADWAY_REMOTE
+
+#include <headway/v1/run_service.pb.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "cli/output.h"
+#include "cli/text.h"
+#include "client/server_client.h"
+#include "client/shipper.h"
+#include "wire/report.h"
+
+namespace headway::cli {
+namespace {
+
+constexpr std::int64_t kRoundNs = kNanosPerSecond;
+constexpr std::int64_t kPauseMostNs = 30 * kNanosPerSecond;
+
+class RemoteRun final : public AskedRun {
+ public:
+  RemoteRun(const Place& place, std::string label, const TimeOptions& times)
+      : client_({.url = place.server, .token = place.token}, &clock_),
+        project_(place.project),
+        label_(std::move(label)) {
+    if (!times.as_of.empty()) time_.set_as_of(times.as_of);
+    if (times.last) time_.set_last_ns(*times.last);
+    if (const std::size_t dots = times.window.find(".."); dots != std::string::npos) {
+      time_.set_from(times.window.substr(0, dots));
+      time_.set_to(times.window.substr(dots + 2));
+    }
+  }
+
+  Result<Report> MakeReport() override {
+    v1::GetReportRequest request;
+    Fill(time_, &request);
+    v1::Report report;
+    HEADWAY_RETURN_IF_ERROR(client_.Call("headway.v1.RunService.GetReport", request, &report));
+    return wire::FromProto(report);
+  }
+
+  Result<std::vector<TimelineInterval>> Timeline() override { return Intervals(time_); }
+  Result<std::vector<TimelineInterval>> WholeTimeline() override { return Intervals({}); }
+
+  Result<std::vector<StepSummary>> Steps() override {
+    std::vector<StepSummary> all;
+    v1::ListStepsRequest request;
+    Fill(time_, &request);
+    request.set_page_size(kPage);
+    do {
+      v1::ListStepsResponse response;
+      HEADWAY_RETURN_IF_ERROR(client_.Call("headway.v1.RunService.ListSteps", request, &response));
+      for (const v1::StepSummary& step : response.steps()) all.push_back(wire::FromProto(step));
+      request.set_page_token(response.next_page_token());
+    } while (!request.page_token().empty());
+    return all;
+  }
+
+ private:
+  static constexpr int kPage = 100'000;
+
+  template <typename Request>
+  void Fill(const v1::TimeSelection& time, Request* request) const {
+    request->set_project(project_);
+    request->set_run(label_);
+    *request->mutable_time() = time;
+  }
+
+  Result<std::vector<TimelineInterval>> Intervals(const v1::TimeSelection& time) {
+    std::vector<TimelineInterval> all;
+    v1::ListIntervalsRequest request;
+    Fill(time, &request);
+    request.set_page_size(kPage);
+    do {
+      v1::ListIntervalsResponse response;
+      HEADWAY_RETURN_IF_ERROR(
+          client_.Call("headway.v1.RunService.ListIntervals", request, &response));
+      for (const v1::TimelineInterval& interval : response.intervals()) {
+        Result<TimelineInterval> one = wire::FromProto(interval);
+        if (!one.ok()) return one.status();
+        all.push_back(*std::move(one));
+      }
+      request.set_page_token(response.next_page_token());
+    } while (!request.page_token().empty());
+    return all;
+  }
+
+  SystemClock clock_;
+  client::ServerClient client_;
+  std::string project_;
+  std::string label_;
+  v1::TimeSelection time_;
+};
+
+// Waits; true when this process is told to end.
+bool ToldToEnd(int signals, std::int64_t ns) {
+  pollfd ready = {signals, POLLIN, 0};
+  const timespec timeout = {static_cast<time_t>(ns / kNanosPerSecond),
+                            static_cast<long>(ns % kNanosPerSecond)};
+  return ::ppoll(&ready, 1, &timeout, nullptr) > 0;
+}
+
+bool IsWorthRetrying(const Status& status) {
+  return status.code() == Code::kUnavailable || status.code() == Code::kResourceExhausted ||
+         status.code() == Code::kDeadlineExceeded;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<AskedRun>> AskServer(const Place& place, const std::string& label,
+                                            const TimeOptions& times) {
+  HEADWAY_RETURN_IF_ERROR(CheckTimes(times));
+  return std::unique_ptr<AskedRun>(std::make_unique<RemoteRun>(place, label, times));
+}
+
+Result<Shipped> Ship(const ShipOptions& options) {
+  const SystemClock clock;
+  sigset_t ends;
+  ::sigemptyset(&ends);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&ends, signal);
+  ::sigprocmask(SIG_BLOCK, &ends, nullptr);
+  const UniqueFd signals(::signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals.ok()) return ErrnoStatus(errno, "watch", "signals");
+  client::ServerClient client({.url = options.server, .token = options.token}, &clock);
+  client::Shipper shipper(
+      {.dir = options.dir, .project = options.project, .run = options.run, .uid = options.uid},
+      &client);
+  MonoNs reached = clock.Mono();
+  std::int64_t pause = kRoundNs;
+  bool told = false;
+  for (bool last = false;;) {
+    const Result<bool> done = shipper.Round();
+    const MonoNs now = clock.Mono();
+    if (done.ok()) {
+      if (told) Complain(options.server + " is there again");
+      told = false;
+      reached = now;
+      pause = kRoundNs;
+      if (*done || last || !options.follow) break;
+    } else {
+      if (!IsWorthRetrying(done.status()) || last) return done.status();
+      if (now - reached >= options.patience_ns) return done.status();
+      if (!told) Complain("warning: " + done.status().message() + "; trying again");
+      told = true;
+      pause = std::min(2 * pause, kPauseMostNs);
+    }
+    // What has been recorded until then is still sent.
+    last = ToldToEnd(signals.get(), pause);
+  }
+  return Shipped{.journals = static_cast<std::int64_t>(shipper.journals()),
+                 .slots = static_cast<std::int64_t>(shipper.slots_sent())};
+}
+
+}  // namespace headway::cli
+
+#else
+
+namespace headway::cli {
+namespace {
+
+Status NotBuilt() {
+  return {Code::kUnimplemented, "this headway was built without what speaks to servers"};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<AskedRun>> AskServer(const Place&, const std::string&, const TimeOptions&) {
+  return NotBuilt();
+}
+
+Result<Shipped> Ship(const ShipOptions&) { return NotBuilt(); }
+
+}  // namespace headway::cli
+
+#endif

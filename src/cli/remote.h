@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/uid.h"
+#include "cli/asked_run.h"
+#include "cli/place.h"
+
+/// What commands do with a server. Unimplemented where headway was built without that.
+
+namespace headway::cli {
+
+/// The run as the server of `place` knows it.
+Result<std::unique_ptr<AskedRun>> AskServer(const Place& place, const std::string& label,
+                                            const TimeOptions& times);
+
+struct ShipOptions {
+  std::string dir;            ///< data directory whose journals are shipped
+  std::optional<RunUid> uid;  ///< only this run, of that name
+  std::string project;
+  std::string run;
+  std::string server;
+  std::string token;
+  bool follow = false;           ///< goes on while processes of the runs live
+  std::int64_t patience_ns = 0;  ///< how long a server that can't be reached is waited for
+};
+
+struct Shipped {
+  std::int64_t journals = 0;
+  std::int64_t slots = 0;  ///< sent this time
+};
+
+/// Brings journals to a server. Unavailable: it could not be reached for as long as that; what it
+/// has acknowledged is not sent again by the next call.
+Result<Shipped> Ship(const ShipOptions& options);
+
+}  // namespace headway::cli

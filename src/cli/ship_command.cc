@@ -1,0 +1,86 @@
+#include "base/json_writer.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/place.h"
+#include "cli/remote.h"
+#include "cli/text.h"
+
+namespace headway::cli {
+namespace {
+
+constexpr std::int64_t kPatienceNs = 60 * kNanosPerSecond;
+
+class ShipCommand final : public Command {
+ public:
+  void Describe(Description* description) override {
+    description->Text(
+        "Sends the journals below a data directory to a server, as they are; what it has "
+        "acknowledged, which it does once that is durable, is not sent again. They are read only: "
+        "nothing is deleted, and the processes that write them notice nothing. Journals that were "
+        "imported stay here.");
+    DescribeOptionalRun(description, &run_);
+    description->Flag("--follow", &follow_,
+                      "go on while a process of these runs lives, each second");
+    description->Duration("--patience", &patience_,
+                          "how long a server that can't be reached is waited for (1m)");
+    DescribePlace(description, &place_);
+    DescribeServer(description, &place_);
+    description->Example("headway ship llama-7b --server http://goodput:8460",
+                         "brings what there is of one run, and ends");
+    description->Example("headway ship --follow", "all runs of this machine, while they train");
+  }
+
+  Result<int> Run(const Context& context) override {
+    HEADWAY_RETURN_IF_ERROR(ResolveServer(&place_));
+    if (place_.server.empty()) {
+      return Status(Code::kInvalidArgument, "ship needs a server: --server URL or HEADWAY_SERVER");
+    }
+    HEADWAY_RETURN_IF_ERROR(ResolveToRead(&place_));
+    ShipOptions options = {.dir = {},
+                           .uid = {},
+                           .project = {},
+                           .run = {},
+                           .server = place_.server,
+                           .token = place_.token,
+                           .follow = follow_,
+                           .patience_ns = patience_.value_or(kPatienceNs)};
+    if (run_) {
+      const Result<runs::Run> run = FindRun(&place_, *run_);
+      if (!run.ok()) return run.status();
+      options.uid = run->uid;
+      options.project = run->project;
+      options.run = run->name;
+    }
+    Shipped sum;
+    for (const std::string& dir : place_.dirs) {
+      options.dir = dir;
+      const Result<Shipped> shipped = Ship(options);
+      if (!shipped.ok()) return shipped.status();
+      sum.journals += shipped->journals;
+      sum.slots += shipped->slots;
+    }
+    if (place_.json) {
+      std::string text;
+      JsonWriter json(&text, 1);
+      json.BeginObject().Field("journals", sum.journals).Field("slots_sent", sum.slots).EndObject();
+      *context.out << text << "\n";
+    } else {
+      *context.out << place_.server << " has " << ShowCount(sum.journals)
+                   << (sum.journals == 1 ? " journal" : " journals") << ", " << ShowCount(sum.slots)
+                   << " slots sent this time\n";
+    }
+    return 0;
+  }
+
+ private:
+  std::optional<std::string> run_;
+  bool follow_ = false;
+  std::optional<std::int64_t> patience_;
+  Place place_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeShip() { return std::make_unique<ShipCommand>(); }
+
+}  // namespace headway::cli

@@ -1,0 +1,121 @@
+#include "client/server_client.h"
+
+#include <simdjson.h>
+#include <zstd.h>
+
+#include <optional>
+#include <utility>
+
+#include "base/limits.h"
+
+namespace headway::client {
+namespace {
+
+constexpr std::int64_t kPatienceNs = 60 * kNanosPerSecond;
+constexpr std::size_t kWorthPacking = 1024;
+constexpr int kLevel = 1;
+
+struct CodeName {
+  std::string_view name;
+  Code code;
+};
+constexpr CodeName kCodes[] = {
+    {"canceled", Code::kCancelled},
+    {"unknown", Code::kUnknown},
+    {"invalid_argument", Code::kInvalidArgument},
+    {"deadline_exceeded", Code::kDeadlineExceeded},
+    {"not_found", Code::kNotFound},
+    {"already_exists", Code::kAlreadyExists},
+    {"permission_denied", Code::kPermissionDenied},
+    {"resource_exhausted", Code::kResourceExhausted},
+    {"failed_precondition", Code::kFailedPrecondition},
+    {"aborted", Code::kAborted},
+    {"out_of_range", Code::kOutOfRange},
+    {"unimplemented", Code::kUnimplemented},
+    {"internal", Code::kInternal},
+    {"unavailable", Code::kUnavailable},
+    {"data_loss", Code::kDataLoss},
+    {"unauthenticated", Code::kUnauthenticated},
+};
+
+// What an answer that is no error of the protocol stands for: of a proxy, or of no headway.
+Code CodeOf(int status) {
+  switch (status) {
+    case 401: return Code::kUnauthenticated;
+    case 403: return Code::kPermissionDenied;
+    case 404: return Code::kUnimplemented;
+    case 408:
+    case 429:
+    case 502:
+    case 503:
+    case 504: return Code::kUnavailable;
+    default: return Code::kUnknown;
+  }
+}
+
+Status ToStatus(const net::Response& response, const std::string& url) {
+  simdjson::dom::parser parser;
+  simdjson::dom::element error;
+  std::string_view name;
+  std::string_view message;
+  if (parser.parse(response.body).get(error) == simdjson::SUCCESS &&
+      error["code"].get(name) == simdjson::SUCCESS) {
+    if (error["message"].get(message) != simdjson::SUCCESS) message = name;
+    for (const CodeName& known : kCodes) {
+      if (known.name == name) return {known.code, std::string(message)};
+    }
+  }
+  return {CodeOf(response.status), url + " answered with HTTP status " +
+                                       std::to_string(response.status) +
+                                       ", and not as a headway server does"};
+}
+
+std::string Pack(const std::string& body) {
+  std::string packed(ZSTD_compressBound(body.size()), '\0');
+  const std::size_t size =
+      ZSTD_compress(packed.data(), packed.size(), body.data(), body.size(), kLevel);
+  if (ZSTD_isError(size) != 0) return {};
+  packed.resize(size);
+  return packed;
+}
+
+}  // namespace
+
+ServerClient::ServerClient(ServerAddress address, const Clock* clock,
+                           const std::atomic<bool>* interrupted)
+    : ServerClient(
+          std::move(address), clock,
+          net::MakeHttpClient(clock, {.interrupted = interrupted,
+                                      .response_bytes_limit = limits::kServerAnswerBytes})) {}
+
+ServerClient::ServerClient(ServerAddress address, const Clock* clock,
+                           std::unique_ptr<net::HttpClient> http)
+    : address_(std::move(address)), clock_(clock), http_(std::move(http)) {
+  while (address_.url.ends_with('/')) address_.url.pop_back();
+}
+
+Status ServerClient::Call(std::string_view method, const google::protobuf::Message& request,
+                          google::protobuf::Message* response) {
+  std::string path(method);
+  path[path.rfind('.')] = '/';
+  const std::string body = request.SerializeAsString();
+  std::string packed;
+  if (body.size() >= kWorthPacking) packed = Pack(body);
+  net::Request http = {.method = "POST", .url = address_.url + "/" + path};
+  http.headers = {{"Content-Type", "application/proto"}, {"Connect-Protocol-Version", "1"}};
+  if (!address_.token.empty()) {
+    http.headers.emplace_back("Authorization", "Bearer " + address_.token);
+  }
+  if (!packed.empty()) http.headers.emplace_back("Content-Encoding", "zstd");
+  http.body = packed.empty() ? body : packed;
+  const Result<net::Response> answer = http_->Send(http, clock_->Mono() + kPatienceNs);
+  if (!answer.ok()) return answer.status();
+  if (answer->status != 200) return ToStatus(*answer, address_.url);
+  if (answer->Header("content-type") != "application/proto" ||
+      !response->ParseFromString(answer->body)) {
+    return {Code::kUnimplemented, address_.url + " does not answer as a headway server does"};
+  }
+  return OkStatus();
+}
+
+}  // namespace headway::client

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <google/protobuf/message.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "net/http.h"
+
+namespace headway::client {
+
+/// Which server, and as whom.
+struct ServerAddress {
+  std::string url;    ///< "http://host:port"
+  std::string token;  ///< empty: none is sent
+};
+
+/// ServerClient: calls methods of proto/ on a server (the unary Connect protocol, protobuf
+/// bodies). One thread.
+class ServerClient {
+ public:
+  /// `clock` must outlive it; `interrupted` (may be null) as in HttpOptions.
+  ServerClient(ServerAddress address, const Clock* clock,
+               const std::atomic<bool>* interrupted = nullptr);
+  /// The same over a given connection.
+  ServerClient(ServerAddress address, const Clock* clock, std::unique_ptr<net::HttpClient> http);
+
+  /// `method` is its full name, "headway.v1.RunService.GetReport". Errors are the server's own
+  /// (its code and message); Unavailable when it can't be reached, names it.
+  Status Call(std::string_view method, const google::protobuf::Message& request,
+              google::protobuf::Message* response);
+
+  const std::string& url() const { return address_.url; }
+
+ private:
+  ServerAddress address_;
+  const Clock* clock_;
+  std::unique_ptr<net::HttpClient> http_;
+};
+
+}  // namespace headway::client

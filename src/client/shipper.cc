@@ -1,0 +1,298 @@
+#include "client/shipper.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/crc32c.h"
+#include "base/files.h"
+#include "base/limits.h"
+#include "journal/format.h"
+#include "journal/liveness.h"
+
+namespace headway::client {
+namespace {
+
+using journal::kHeaderBytes;
+using journal::kSlotBytes;
+using journal::Slot;
+
+constexpr std::uint64_t kBlockSlots = 2048;
+constexpr std::size_t kRequestBytes = std::size_t{8} << 20;
+constexpr int kRequestPieces = 500;
+// The server learns of a header, and loses some; more than that makes no sense.
+constexpr int kDisagreementsMost = 5;
+// While its writer lives, what lies behind so much that was never written is left for later: it is
+// reserved space, nearly always.
+constexpr std::uint64_t kQuietSlots = (std::uint64_t{1} << 20) / kSlotBytes;
+
+bool IsZero(const Slot& slot) {
+  return (slot.meta | static_cast<std::uint64_t>(slot.time) | static_cast<std::uint64_t>(slot.a) |
+          static_cast<std::uint64_t>(slot.b)) == 0;
+}
+
+}  // namespace
+
+/// One journal on its way.
+struct Shipper::Journal {
+  explicit Journal(transfer::Source opened)
+      : source(std::move(opened)), salt(journal::SaltOf(source.header.uid)) {}
+
+  /// Adds what is new to the request, as far as there is room; true when that is all there is.
+  Result<bool> AddTo(v1::AppendJournalsRequest* request, std::size_t* room,
+                     std::vector<Journal*>* senders);
+  Result<bool> AddGaps(bool all, v1::AppendJournalsRequest* request, std::size_t* room,
+                       std::vector<Journal*>* senders);
+  Result<bool> AddTail(bool all, v1::JournalPiece* piece, std::size_t* room);
+  v1::JournalPiece* Piece(v1::AppendJournalsRequest* request, std::vector<Journal*>* senders);
+  Result<std::uint32_t> Checksum() const;
+  Status ReadSlots(std::uint64_t first, std::uint64_t count, std::vector<Slot>* slots) const;
+
+  transfer::Source source;
+  std::uint32_t salt;
+  bool asked = false;  // where the server is
+  bool header_needed = false;
+  bool complete = false;  // the server keeps all there will ever be, and knows it
+  // What the server keeps: [0, end), but for the gaps.
+  std::uint64_t end = 0;
+  std::vector<Gap> gaps;
+  // The same once the request that is being made has arrived.
+  std::uint64_t next_end = 0;
+  std::vector<Gap> next_gaps;
+  bool seen = true;  // whether it lives can be told; it counts as alive until all has been sent
+};
+
+Status Shipper::Journal::ReadSlots(std::uint64_t first, std::uint64_t count,
+                                   std::vector<Slot>* slots) const {
+  slots->resize(count);
+  const Result<std::size_t> got = ReadAt(source.fd.get(), slots->data(), count * kSlotBytes,
+                                         journal::SlotOffset(first), source.path);
+  if (!got.ok()) return got.status();
+  slots->resize(*got / kSlotBytes);
+  return OkStatus();
+}
+
+v1::JournalPiece* Shipper::Journal::Piece(v1::AppendJournalsRequest* request,
+                                          std::vector<Journal*>* senders) {
+  v1::JournalPiece* const piece = request->add_pieces();
+  senders->push_back(this);
+  piece->set_uid(source.header.uid.bytes.data(), source.header.uid.bytes.size());
+  if (header_needed) piece->set_header(source.bytes.data(), source.bytes.size());
+  piece->set_writer(seen ? v1::WRITER_STATE_ALIVE : v1::WRITER_STATE_UNSPECIFIED);
+  return piece;
+}
+
+Result<bool> Shipper::Journal::AddGaps(bool all, v1::AppendJournalsRequest* request,
+                                       std::size_t* room, std::vector<Journal*>* senders) {
+  std::vector<Slot> slots;
+  next_gaps.clear();
+  for (std::size_t g = 0; g < gaps.size(); ++g) {
+    const Gap& gap = gaps[g];
+    for (std::uint64_t at = gap.begin; at < gap.end;) {
+      const std::uint64_t count = std::min(kBlockSlots, gap.end - at);
+      if (*room < count * kSlotBytes || request->pieces_size() >= kRequestPieces) {
+        next_gaps.push_back({at, gap.end});
+        next_gaps.insert(next_gaps.end(), gaps.begin() + static_cast<std::ptrdiff_t>(g) + 1,
+                         gaps.end());
+        return false;
+      }
+      HEADWAY_RETURN_IF_ERROR(ReadSlots(at, count, &slots));
+      slots.resize(count);
+      for (std::uint64_t i = 0; i < count;) {
+        const auto fills = [&](std::uint64_t s) {
+          return all ? !IsZero(slots[s]) : journal::IsFinished(slots[s], salt, at + s);
+        };
+        const bool filled = fills(i);
+        std::uint64_t stop = i + 1;
+        while (stop < count && fills(stop) == filled) ++stop;
+        if (filled) {
+          v1::JournalPiece* const piece = Piece(request, senders);
+          piece->set_first_slot(at + i);
+          piece->set_slots(&slots[i], (stop - i) * kSlotBytes);
+          piece->set_final(all);
+          *room -= (stop - i) * kSlotBytes;
+        } else if (!all) {
+          next_gaps.push_back({at + i, at + stop});
+        }
+        i = stop;
+      }
+      at += count;
+    }
+  }
+  return true;
+}
+
+Result<bool> Shipper::Journal::AddTail(bool all, v1::JournalPiece* piece, std::size_t* room) {
+  const Result<std::uint64_t> size = FileSize(source.fd.get(), source.path);
+  if (!size.ok()) return size.status();
+  const std::uint64_t there = *size <= kHeaderBytes ? 0
+                                                    : std::min((*size - kHeaderBytes) / kSlotBytes,
+                                                               limits::kJournalRecords);
+  std::string* const out = piece->mutable_slots();
+  piece->set_first_slot(end);
+  std::vector<Slot> slots;
+  std::uint64_t wanted = end;  // behind the last slot that is worth sending
+  next_end = end;
+  bool read_all = true;
+  for (std::uint64_t at = end; at < there;) {
+    const std::uint64_t count = std::min(kBlockSlots, there - at);
+    if (*room < count * kSlotBytes) {
+      read_all = false;
+      break;
+    }
+    HEADWAY_RETURN_IF_ERROR(ReadSlots(at, count, &slots));
+    if (slots.empty()) break;
+    for (std::uint64_t i = 0; i < slots.size(); ++i) {
+      const bool finished = journal::IsFinished(slots[i], salt, at + i);
+      if (finished || (all && !IsZero(slots[i]))) {
+        if (wanted < at + i && !all) next_gaps.push_back({wanted, at + i});
+        wanted = at + i + 1;
+      } else {
+        slots[i] = Slot();  // it may change yet
+      }
+    }
+    out->append(reinterpret_cast<const char*>(slots.data()), slots.size() * kSlotBytes);
+    *room -= slots.size() * kSlotBytes;
+    at += slots.size();
+    if (!all && at - wanted > kQuietSlots) break;
+  }
+  *room += out->size() - (wanted - end) * kSlotBytes;
+  out->resize((wanted - end) * kSlotBytes);
+  next_end = wanted;
+  return read_all;
+}
+
+Result<bool> Shipper::Journal::AddTo(v1::AppendJournalsRequest* request, std::size_t* room,
+                                     std::vector<Journal*>* senders) {
+  next_end = end;
+  next_gaps = gaps;
+  if (request->pieces_size() >= kRequestPieces) return false;
+  if (!asked) {
+    Piece(request, senders)->set_writer(v1::WRITER_STATE_UNSPECIFIED);
+    return false;
+  }
+  // Life first, then the file: what a dead writer has left is all there then.
+  const Liveness liveness = journal::ProbeLiveness(source.fd.get(), source.header);
+  const bool all = liveness == Liveness::kDead;
+  seen = liveness != Liveness::kUnknown;
+  const bool had_gaps = !gaps.empty();
+  const Result<bool> gaps_done = AddGaps(all, request, room, senders);
+  if (!gaps_done.ok()) return gaps_done.status();
+  if (!*gaps_done || request->pieces_size() >= kRequestPieces) return false;
+  v1::JournalPiece* const piece = Piece(request, senders);
+  piece->set_final(all);
+  const Result<bool> read_all = AddTail(all, piece, room);
+  if (!read_all.ok()) return read_all.status();
+  std::byte counters[journal::kLiveLastDropOffset + 8 - journal::kLiveDroppedOffset];
+  const Result<std::size_t> got =
+      ReadAt(source.fd.get(), counters, sizeof counters, journal::kLiveDroppedOffset, source.path);
+  if (!got.ok()) return got.status();
+  if (*got == sizeof counters) piece->set_counters(counters, sizeof counters);
+  if (!all || !*read_all) return *read_all;
+  // The end is told once the rest has arrived.
+  if (had_gaps || header_needed || !piece->slots().empty()) return false;
+  const Result<std::uint32_t> checksum = Checksum();
+  if (!checksum.ok()) return checksum.status();
+  piece->set_writer(v1::WRITER_STATE_DEAD);
+  piece->set_checksum(*checksum);
+  return true;
+}
+
+// Of all that the server should keep.
+Result<std::uint32_t> Shipper::Journal::Checksum() const {
+  std::uint32_t crc = 0;
+  std::vector<Slot> slots;
+  for (std::uint64_t at = 0; at < end; at += slots.size()) {
+    HEADWAY_RETURN_IF_ERROR(ReadSlots(at, std::min(kBlockSlots, end - at), &slots));
+    if (slots.empty()) return Status(Code::kDataLoss, source.path + " has become shorter");
+    crc = Crc32c(slots.data(), slots.size() * kSlotBytes, crc);
+  }
+  return crc;
+}
+
+Shipper::Shipper(transfer::Scope scope, ServerClient* client)
+    : finder_(std::move(scope)), client_(client) {}
+Shipper::~Shipper() = default;
+
+Result<bool> Shipper::Round() {
+  HEADWAY_RETURN_IF_ERROR(finder_.Look([this](transfer::Source source) {
+    journals_.push_back(std::make_unique<Journal>(std::move(source)));
+  }));
+  // Supervisors come last: of how an attempt ended nothing arrives before what was recorded until
+  // then.
+  std::ranges::stable_partition(journals_, [](const std::unique_ptr<Journal>& journal) {
+    return journal->source.header.origin != journal::Origin::kSupervisor;
+  });
+  std::vector<Journal*> left;
+  for (const auto& journal : journals_) {
+    if (!journal->complete) left.push_back(journal.get());
+  }
+  int disagreements = 0;  // in a row
+  while (!left.empty()) {
+    v1::AppendJournalsRequest request;
+    std::vector<Journal*> senders;  // [num_pieces]
+    std::size_t room = kRequestBytes;
+    std::vector<Journal*> again;
+    for (Journal* const journal : left) {
+      if (!again.empty()) {  // no room
+        again.push_back(journal);
+        continue;
+      }
+      const Result<bool> complete = journal->AddTo(&request, &room, &senders);
+      if (!complete.ok()) return complete.status();
+      if (!*complete) again.push_back(journal);
+    }
+    Result<bool> sent = Send(&request, &senders);
+    if (!sent.ok()) return sent.status();
+    disagreements = *sent ? 0 : disagreements + 1;
+    if (disagreements > kDisagreementsMost) {
+      return Status(Code::kUnimplemented, client_->url() + " does not keep what it is sent");
+    }
+    if (*sent) left = std::move(again);  // else those that were behind send once more
+  }
+  // Their files are closed: there may be many.
+  complete_ += std::erase_if(journals_, [](const auto& journal) { return journal->complete; });
+  return journals_.empty();
+}
+
+// False: the server has less than was thought, or does not know a journal.
+Result<bool> Shipper::Send(v1::AppendJournalsRequest* request, std::vector<Journal*>* senders) {
+  v1::AppendJournalsResponse response;
+  HEADWAY_RETURN_IF_ERROR(
+      client_->Call("headway.v1.JournalService.AppendJournals", *request, &response));
+  if (response.positions_size() != request->pieces_size()) {
+    return Status(Code::kUnimplemented, client_->url() + " does not tell what it keeps");
+  }
+  bool agreed = true;
+  for (int i = 0; i < response.positions_size(); ++i) {
+    Journal& journal = *(*senders)[static_cast<std::size_t>(i)];
+    const v1::JournalPosition& position = response.positions(i);
+    const v1::JournalPiece& piece = request->pieces(i);
+    const std::uint64_t sent = piece.first_slot() + piece.slots().size() / kSlotBytes;
+    if (!journal.asked) {
+      journal.asked = true;
+      journal.next_end = position.slots();
+      journal.header_needed = position.header_needed();
+      journal.complete = position.complete();
+      continue;
+    }
+    if (position.header_needed() || position.slots() < sent) {
+      // Such as: it was restored from a backup.
+      agreed = false;
+      journal.header_needed |= position.header_needed();
+      journal.next_end = position.header_needed() ? 0 : position.slots();
+      std::erase_if(journal.next_gaps, [&](const Gap& gap) { return gap.end > journal.next_end; });
+      continue;
+    }
+    journal.header_needed = false;
+    journal.complete = position.complete();
+    slots_sent_ += piece.slots().size() / kSlotBytes;
+  }
+  for (Journal* const journal : *senders) {
+    journal->end = journal->next_end;
+    journal->gaps = journal->next_gaps;
+  }
+  return agreed;
+}
+
+}  // namespace headway::client

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <headway/v1/journal_service.pb.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/status.h"
+#include "client/server_client.h"
+#include "transfer/source.h"
+
+namespace headway::client {
+
+/// Shipper: brings the journals of this machine to a server, while they are written and after.
+///
+/// The server's answer says how much of a journal it keeps, durably; whatever it does not say is
+/// sent again. What was not finished when it was read is sent as a hole, and again once it is
+/// finished. One thread. Reads only; blocks on the disk and on the network.
+class Shipper {
+ public:
+  /// `client` must outlive it.
+  Shipper(transfer::Scope scope, ServerClient* client);
+  ~Shipper();
+
+  /// One round: looks for new journals and sends what is new. True: no writer of these journals is
+  /// alive, and the server keeps all of them. After an error the next round goes on where the
+  /// server is.
+  Result<bool> Round();
+
+  std::uint64_t slots_sent() const { return slots_sent_; }
+  /// Journals that were found.
+  std::size_t journals() const { return journals_.size() + complete_; }
+
+ private:
+  struct Gap {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+  };
+  struct Journal;
+
+  Result<bool> Send(v1::AppendJournalsRequest* request, std::vector<Journal*>* senders);
+
+  transfer::SourceFinder finder_;
+  ServerClient* client_;
+  std::vector<std::unique_ptr<Journal>> journals_;
+  std::size_t complete_ = 0;  // of those no longer among journals_
+  std::uint64_t slots_sent_ = 0;
+};
+
+}  // namespace headway::client

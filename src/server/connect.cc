@@ -1,0 +1,155 @@
+#include "server/connect.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/json_writer.h"
+#include "base/limits.h"
+#include "server/zstd.h"
+
+namespace headway::server {
+namespace {
+
+using google::protobuf::Message;
+
+constexpr std::string_view kJson = "application/json";
+constexpr std::string_view kProto = "application/proto";
+
+// Connect's name of a code, and the HTTP status that goes with it.
+struct CodeFacts {
+  Code code;
+  std::string_view name;
+  int status;
+};
+constexpr CodeFacts kCodes[] = {
+    {Code::kCancelled, "canceled", 499},
+    {Code::kUnknown, "unknown", 500},
+    {Code::kInvalidArgument, "invalid_argument", 400},
+    {Code::kDeadlineExceeded, "deadline_exceeded", 504},
+    {Code::kNotFound, "not_found", 404},
+    {Code::kAlreadyExists, "already_exists", 409},
+    {Code::kPermissionDenied, "permission_denied", 403},
+    {Code::kResourceExhausted, "resource_exhausted", 429},
+    {Code::kFailedPrecondition, "failed_precondition", 400},
+    {Code::kAborted, "aborted", 409},
+    {Code::kOutOfRange, "out_of_range", 400},
+    {Code::kUnimplemented, "unimplemented", 501},
+    {Code::kInternal, "internal", 500},
+    {Code::kUnavailable, "unavailable", 503},
+    {Code::kDataLoss, "data_loss", 500},
+    {Code::kUnauthenticated, "unauthenticated", 401},
+};
+
+// Without parameters such as "; charset=utf-8".
+std::string_view MediaType(std::string_view value) {
+  value = value.substr(0, value.find(';'));
+  while (value.ends_with(' ')) value.remove_suffix(1);
+  return value;
+}
+
+HttpResponse Refusal(int status, std::string_view why) {
+  return {.status = status, .body = std::string(why) + "\n"};
+}
+
+Status Parse(std::string_view type, const std::string& body, Message* request) {
+  if (type == kProto) {
+    if (request->ParseFromString(body)) return OkStatus();
+    return {Code::kInvalidArgument,
+            "the body is no " + std::string(request->GetDescriptor()->full_name())};
+  }
+  // An empty body is what a client sends for an empty message.
+  if (body.empty()) return OkStatus();
+  const auto parsed = google::protobuf::util::JsonStringToMessage(body, request);
+  if (parsed.ok()) return OkStatus();
+  return {Code::kInvalidArgument, "the body is no " +
+                                      std::string(request->GetDescriptor()->full_name()) + ": " +
+                                      std::string(parsed.message())};
+}
+
+Result<std::string> Print(std::string_view type, const Message& response) {
+  std::string body;
+  if (type == kProto) {
+    if (!response.SerializeToString(&body)) return Status(Code::kInternal, "cannot be serialised");
+    return body;
+  }
+  google::protobuf::util::JsonPrintOptions options;
+  options.always_print_primitive_fields = true;
+  const auto printed = google::protobuf::util::MessageToJsonString(response, &body, options);
+  if (!printed.ok()) return Status(Code::kInternal, std::string(printed.message()));
+  return body;
+}
+
+}  // namespace
+
+HttpResponse ErrorResponse(const Status& status) {
+  const auto facts = std::ranges::find(kCodes, status.code(), &CodeFacts::code);
+  const CodeFacts& known = facts == std::end(kCodes) ? kCodes[1] : *facts;
+  HttpResponse response = {.status = known.status, .type = std::string(kJson), .body = {}};
+  JsonWriter json(&response.body);
+  json.BeginObject().Field("code", known.name).Field("message", status.message()).EndObject();
+  if (status.code() == Code::kUnauthenticated) {
+    response.headers.emplace_back("WWW-Authenticate", "Bearer");
+  }
+  return response;
+}
+
+void ConnectRouter::AddMethod(std::string_view name, Method method) {
+  std::string path = "/" + std::string(name);
+  path[path.rfind('.')] = '/';
+  methods_.emplace(std::move(path), std::move(method));
+}
+
+std::optional<HttpResponse> ConnectRouter::Refuse(const HttpRequest& head) const {
+  if (const Result<Caller> caller = authenticate_(head); !caller.ok()) {
+    return ErrorResponse(caller.status());
+  }
+  if (!methods_.contains(head.path)) {
+    return ErrorResponse({Code::kUnimplemented, "there is no method " + head.path});
+  }
+  if (head.method != "POST") {
+    HttpResponse response = Refusal(405, "a method is called with POST");
+    response.headers.emplace_back("Allow", "POST");
+    return response;
+  }
+  const std::string_view type = MediaType(head.Header("content-type"));
+  if (type != kJson && type != kProto) {
+    HttpResponse response = Refusal(415, "a request is application/json or application/proto");
+    response.headers.emplace_back("Accept-Post", std::string(kJson) + ", " + std::string(kProto));
+    return response;
+  }
+  const std::string_view encoding = head.Header("content-encoding");
+  if (!encoding.empty() && encoding != "identity" && encoding != "zstd") {
+    return ErrorResponse({Code::kUnimplemented, "a body is sent as it is, or with zstd, not with " +
+                                                    std::string(encoding.substr(0, 64))});
+  }
+  return std::nullopt;
+}
+
+HttpResponse ConnectRouter::Answer(const HttpRequest& request) const {
+  if (std::optional<HttpResponse> refusal = Refuse(request)) return *std::move(refusal);
+  const Method& method = methods_.find(request.path)->second;
+  const std::string_view type = MediaType(request.Header("content-type"));
+  std::string unpacked;
+  if (request.Header("content-encoding") == "zstd") {
+    Result<std::string> whole = Decompress(request.body, limits::kServerRequestBytes);
+    if (!whole.ok()) return ErrorResponse(whole.status());
+    unpacked = *std::move(whole);
+  }
+  const std::string& body = request.Header("content-encoding") == "zstd" ? unpacked : request.body;
+  const std::unique_ptr<Message> message = method.make();
+  if (const Status parsed = Parse(type, body, message.get()); !parsed.ok()) {
+    return ErrorResponse(parsed);
+  }
+  const Result<Caller> caller = authenticate_(request);
+  if (!caller.ok()) return ErrorResponse(caller.status());
+  const Result<std::unique_ptr<Message>> answer = method.answer(*caller, *message);
+  if (!answer.ok()) return ErrorResponse(answer.status());
+  Result<std::string> text = Print(type, **answer);
+  if (!text.ok()) return ErrorResponse(text.status());
+  return {.status = 200, .type = std::string(type), .body = *std::move(text)};
+}
+
+}  // namespace headway::server

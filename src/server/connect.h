@@ -1,0 +1,73 @@
+#pragma once
+
+#include <google/protobuf/message.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "server/http_server.h"
+
+/// The unary Connect protocol: a method is a POST to `/<package>.<Service>/<Method>` whose body is
+/// its request, as protobuf (application/proto) or JSON (application/json), and so is the answer.
+/// Errors are JSON: {"code": "not_found", "message": "..."}.
+
+namespace headway::server {
+
+/// Who asks: known before anything of the body is looked at.
+struct Caller {
+  std::string name;  ///< for logs
+};
+
+/// Decides who asks by the request's head. Unauthenticated: nobody; PermissionDenied.
+using Authenticate = std::function<Result<Caller>(const HttpRequest& head)>;
+
+/// The methods there are, and how each is answered. Filled before it serves; then any thread.
+class ConnectRouter {
+ public:
+  explicit ConnectRouter(Authenticate authenticate) : authenticate_(std::move(authenticate)) {}
+
+  /// `name` is the full name of the method as in proto/, "headway.v1.RunService.GetReport".
+  template <typename Request, typename Response>
+  void Add(std::string_view name,
+           std::function<Result<Response>(const Caller&, const Request&)> answer) {
+    AddMethod(name, {[] { return std::make_unique<Request>(); },
+                     [answer = std::move(answer)](const Caller& caller,
+                                                  const google::protobuf::Message& request)
+                         -> Result<std::unique_ptr<google::protobuf::Message>> {
+                       Result<Response> response =
+                           answer(caller, static_cast<const Request&>(request));
+                       if (!response.ok()) return response.status();
+                       return std::unique_ptr<google::protobuf::Message>(
+                           std::make_unique<Response>(*std::move(response)));
+                     }});
+  }
+
+  /// Whether the path is that of a method.
+  bool Has(std::string_view path) const { return methods_.contains(path); }
+  /// Answers any request; one that is for no method with 404.
+  HttpResponse Answer(const HttpRequest& request) const;
+  /// Answers one that is refused whatever its body says, before that is read; nothing otherwise.
+  std::optional<HttpResponse> Refuse(const HttpRequest& head) const;
+
+ private:
+  struct Method {
+    std::function<std::unique_ptr<google::protobuf::Message>()> make;
+    std::function<Result<std::unique_ptr<google::protobuf::Message>>(
+        const Caller&, const google::protobuf::Message&)>
+        answer;
+  };
+
+  void AddMethod(std::string_view name, Method method);
+
+  Authenticate authenticate_;
+  std::map<std::string, Method, std::less<>> methods_;  // by path
+};
+
+/// An error as Connect tells it.
+HttpResponse ErrorResponse(const Status& status);
+
+}  // namespace headway::server

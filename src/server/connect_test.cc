@@ -1,0 +1,145 @@
+#include "server/connect.h"
+
+#include <gtest/gtest.h>
+#include <headway/v1/run_service.pb.h>
+#include <zstd.h>
+
+#include <string>
+#include <vector>
+
+namespace headway::server {
+namespace {
+
+constexpr char kPath[] = "/headway.v1.RunService/GetRun";
+
+HttpRequest Asking(std::string body, const std::string& type = "application/json") {
+  return {.method = "POST",
+          .path = kPath,
+          .query = {},
+          .headers = {{"content-type", type}, {"authorization", "Bearer good"}},
+          .body = std::move(body),
+          .peer = {}};
+}
+
+class ConnectTest : public testing::Test {
+ protected:
+  ConnectTest() {
+    router_.Add<v1::GetRunRequest, v1::Run>(
+        "headway.v1.RunService.GetRun",
+        [this](const Caller& caller, const v1::GetRunRequest& request) -> Result<v1::Run> {
+          asked_.push_back(caller.name + ":" + request.project() + "/" + request.run());
+          if (!error_.ok()) return error_;
+          v1::Run run;
+          run.set_label(request.run());
+          run.set_start(1LL << 60);
+          return run;
+        });
+  }
+
+  Status error_;
+  std::vector<std::string> asked_;
+  ConnectRouter router_{[](const HttpRequest& head) -> Result<Caller> {
+    if (head.Header("authorization") == "Bearer good") return Caller{"somebody"};
+    return Status(Code::kUnauthenticated, "who are you?");
+  }};
+};
+
+TEST_F(ConnectTest, AnswersInTheFormThatWasAsked) {
+  HttpResponse answer = router_.Answer(Asking(R"({"project": "p", "run": "r"})"));
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.type, "application/json");
+  EXPECT_NE(answer.body.find(R"("start":"1152921504606846976")"), std::string::npos) << answer.body;
+  EXPECT_EQ(router_.Answer(Asking("", "application/json; charset=utf-8")).status, 200);
+
+  v1::GetRunRequest request;
+  request.set_run("q");
+  answer = router_.Answer(Asking(request.SerializeAsString(), "application/proto"));
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.type, "application/proto");
+  v1::Run run;
+  ASSERT_TRUE(run.ParseFromString(answer.body));
+  EXPECT_EQ(run.label(), "q");
+  EXPECT_EQ(asked_, (std::vector<std::string>{"somebody:p/r", "somebody:/", "somebody:/q"}));
+}
+
+TEST_F(ConnectTest, TakesCompressedBodies) {
+  const std::string body = R"({"run": "r"})";
+  std::string packed(ZSTD_compressBound(body.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), body.data(), body.size(), 1));
+  HttpRequest request = Asking(packed);
+  request.headers.emplace_back("content-encoding", "zstd");
+  EXPECT_EQ(router_.Answer(request).status, 200);
+  EXPECT_EQ(asked_, std::vector<std::string>{"somebody:/r"});
+  request.body.pop_back();
+  EXPECT_EQ(router_.Answer(request).status, 400);
+  request.body = "not zstd";
+  EXPECT_EQ(router_.Answer(request).status, 400);
+}
+
+TEST_F(ConnectTest, RefusesByTheHead) {
+  struct Case {
+    const char* what;
+    void (*change)(HttpRequest*);
+    int status;
+  };
+  const Case cases[] = {
+      {"nobody", [](HttpRequest* r) { r->headers.pop_back(); }, 401},
+      {"nobody, and no such method",
+       [](HttpRequest* r) {
+         r->headers.pop_back();
+         r->path = "/x";
+       },
+       401},
+      {"no such method", [](HttpRequest* r) { r->path = "/headway.v1.RunService/Get"; }, 501},
+      {"a name with dots", [](HttpRequest* r) { r->path = "/headway.v1.RunService.GetRun"; }, 501},
+      {"GET", [](HttpRequest* r) { r->method = "GET"; }, 405},
+      {"a type", [](HttpRequest* r) { r->headers[0].second = "text/json"; }, 415},
+      {"no type", [](HttpRequest* r) { r->headers.erase(r->headers.begin()); }, 415},
+      {"an encoding", [](HttpRequest* r) { r->headers.emplace_back("content-encoding", "br"); },
+       501},
+  };
+  for (const Case& c : cases) {
+    HttpRequest request = Asking("{}");
+    c.change(&request);
+    const std::optional<HttpResponse> refusal = router_.Refuse(request);
+    ASSERT_TRUE(refusal.has_value()) << c.what;
+    EXPECT_EQ(refusal->status, c.status) << c.what;
+    EXPECT_EQ(router_.Answer(request).status, c.status) << c.what;
+  }
+  EXPECT_FALSE(router_.Refuse(Asking("{}")).has_value());
+  EXPECT_TRUE(asked_.empty());
+}
+
+TEST_F(ConnectTest, BodiesThatAreNoRequest) {
+  for (const char* body : {"{", "[]", "1", R"({"nope": 1})", R"({"run": 1})", "\xff", "{}{}"}) {
+    const HttpResponse answer = router_.Answer(Asking(body));
+    EXPECT_EQ(answer.status, 400) << body;
+    EXPECT_TRUE(answer.body.starts_with(R"({"code":"invalid_argument")")) << answer.body;
+  }
+  EXPECT_EQ(router_.Answer(Asking("\x0a\xff", "application/proto")).status, 400);
+  EXPECT_TRUE(asked_.empty());
+}
+
+TEST_F(ConnectTest, TellsErrors) {
+  struct Case {
+    Code code;
+    int status;
+    const char* name;
+  };
+  const Case cases[] = {{Code::kNotFound, 404, "not_found"},
+                        {Code::kInvalidArgument, 400, "invalid_argument"},
+                        {Code::kPermissionDenied, 403, "permission_denied"},
+                        {Code::kResourceExhausted, 429, "resource_exhausted"},
+                        {Code::kUnavailable, 503, "unavailable"},
+                        {Code::kDataLoss, 500, "data_loss"}};
+  for (const Case& c : cases) {
+    error_ = {c.code, "so \"it\" is"};
+    const HttpResponse answer = router_.Answer(Asking("{}"));
+    EXPECT_EQ(answer.status, c.status) << c.name;
+    EXPECT_EQ(answer.body, std::string(R"({"code":")") + c.name + R"(","message":"so \"it\" is"})");
+    EXPECT_EQ(answer.type, "application/json");
+  }
+}
+
+}  // namespace
+}  // namespace headway::server

@@ -1,0 +1,919 @@
+#include "server/http_server.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/status.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace headway::server {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr std::chrono::seconds kLinger(1);
+constexpr std::size_t kLingerBytes = limits::kServerRequestBytes;
+constexpr std::chrono::milliseconds kAcceptAgain(100);
+constexpr std::size_t kReadBytes = std::size_t{64} << 10;
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = Lower(c);
+  return lower;
+}
+
+bool IsTokenChar(char c) {
+  constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";
+  return (c >= '0' && c <= '9') || (Lower(c) >= 'a' && Lower(c) <= 'z') ||
+         kOthers.find(c) != kOthers.npos;
+}
+
+bool IsToken(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), IsTokenChar);
+}
+
+// Nothing that could end the line.
+bool IsFieldValue(std::string_view text) {
+  return std::none_of(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
+  });
+}
+
+// The server writes these itself; a second one would contradict it.
+bool IsOurs(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kOurs = {"connection",        "content-length",
+                                                     "content-type",      "date",
+                                                     "transfer-encoding", "x-content-type-options"};
+  return std::find(kOurs.begin(), kOurs.end(), Lower(name)) != kOurs.end();
+}
+
+bool MayBeSent(const HttpResponse& response) {
+  if (response.status < 200 || response.status > 599 || !IsFieldValue(response.type)) return false;
+  return std::all_of(response.headers.begin(), response.headers.end(), [](const auto& header) {
+    return IsToken(header.first) && IsFieldValue(header.second) && !IsOurs(header.first);
+  });
+}
+
+HttpResponse Plain(http::status status, std::string_view line) {
+  HttpResponse response;
+  response.status = static_cast<int>(status);
+  response.body.append(line).append("\n");
+  return response;
+}
+
+HttpResponse InternalError() {
+  return Plain(http::status::internal_server_error, "internal error");
+}
+
+HttpResponse Busy(std::string_view line) {
+  HttpResponse response = Plain(http::status::too_many_requests, line);
+  response.headers.emplace_back("Retry-After", "1");
+  return response;
+}
+
+HttpResponse TooLarge(std::size_t limit) {
+  return Plain(http::status::payload_too_large,
+               limit == 0 ? "a request has no body here"
+                          : "the request's body is too large: at most " + std::to_string(limit) +
+                                " bytes are taken");
+}
+
+// IMF-fixdate of RFC 9110, e.g. "Sun, 06 Nov 1994 08:49:37 GMT".
+std::string HttpDate(std::int64_t second) {
+  constexpr std::array<const char*, 7> kDays = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+  constexpr std::array<const char*, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                   "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  const time_t time = second;
+  struct tm utc = {};
+  ::gmtime_r(&time, &utc);
+  std::array<char, 64> text;
+  const int size = std::snprintf(text.data(), text.size(), "%s, %02d %s %04d %02d:%02d:%02d GMT",
+                                 kDays[static_cast<std::size_t>(utc.tm_wday)], utc.tm_mday,
+                                 kMonths[static_cast<std::size_t>(utc.tm_mon)], utc.tm_year + 1900,
+                                 utc.tm_hour, utc.tm_min, utc.tm_sec);
+  return {text.data(), static_cast<std::size_t>(size)};
+}
+
+// "/path?query", perhaps behind the server's name that a proxy sends along. False: no path.
+bool SplitTarget(std::string_view target, HttpRequest* request) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (Lower(target.substr(0, scheme.size())) != scheme) continue;
+    target.remove_prefix(scheme.size());
+    const std::size_t end = std::min(target.find_first_of("/?#"), target.size());
+    if (end == 0) return false;
+    target.remove_prefix(end);
+    if (!target.starts_with('/')) request->path = "/";
+    break;
+  }
+  if (!target.starts_with('/') && request->path.empty()) return false;
+  target = target.substr(0, target.find('#'));
+  const std::size_t question = std::min(target.find('?'), target.size());
+  request->path += target.substr(0, question);
+  if (question < target.size()) request->query = target.substr(question + 1);
+  return true;
+}
+
+using Parser = http::request_parser<http::empty_body>;
+
+class Connection;
+using Connections = std::list<std::shared_ptr<Connection>>;
+
+/// The threads that run the handler, and the requests that wait for them.
+class Workers {
+ public:
+  ~Workers() { Stop(); }
+  void Start(int count, std::size_t queue_limit);
+  /// Drops what waits and returns once what runs has returned.
+  void Stop();
+  /// False: too many wait already.
+  bool TryHandle(std::shared_ptr<Connection> connection);
+
+ private:
+  void Work();
+
+  std::size_t queue_limit_ = 0;
+  std::vector<std::thread> threads_;
+  std::mutex mutex_;
+  std::condition_variable more_;
+  std::deque<std::shared_ptr<Connection>> queue_;
+  std::size_t free_ = 0;  // workers that run nothing
+  bool stopped_ = false;
+};
+
+/// What the connections have in common. All but the workers belongs to the thread that reads and
+/// writes.
+struct Commons {
+  HttpServerOptions options;
+  JudgeBody judge_body;
+  Handler handler;
+  std::function<void()> on_room;  // a connection ended, or waits for its next request
+  std::size_t body_bytes = 0;     // of all requests
+  bool stopping = false;
+  bool crowded = false;  // somebody waits for a connection to end
+  std::int64_t date_second = -1;
+  std::string date;
+  asio::io_context context{1};
+  Connections busy;
+  Connections idle;  // between two requests; the longest first
+  Workers workers;
+
+  std::string_view Date() {
+    const std::int64_t second = SystemClock::WallNow().ns / kNanosPerSecond;
+    if (second != date_second) date = HttpDate(second);
+    date_second = second;
+    return date;
+  }
+};
+
+/// One connection: reads a request, has it answered, writes the answer, and so on; never two of
+/// these at once. Commons lists it until Close().
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(tcp::socket socket, Commons* commons)
+      : socket_(std::move(socket)), timer_(commons->context), commons_(*commons) {
+    error_code error;
+    peer_ = socket_.remote_endpoint(error).address().to_string();
+  }
+
+  void Start() {
+    place_ = commons_.busy.insert(commons_.busy.end(), shared_from_this());
+    try {
+      SetDeadline(std::chrono::seconds(commons_.options.head_seconds));
+      ReadHead();
+    } catch (...) {
+      Close();
+    }
+  }
+
+  void Close() {
+    if (closed_) return;
+    const std::shared_ptr<Connection> self = shared_from_this();
+    closed_ = true;
+    ++deadline_;
+    timer_.cancel();
+    error_code error;
+    socket_.close(error);
+    ReturnBodyBytes();
+    (idle_ ? commons_.idle : commons_.busy).erase(place_);
+    commons_.on_room();
+  }
+
+  /// Nothing of a request has come yet.
+  bool IsBetweenRequests() const { return between_; }
+
+  /// Nothing lies unread.
+  bool IsQuiet() {
+    error_code error;
+    return begin_ == end_ && (socket_.available(error) == 0 || error);
+  }
+
+  // By a worker.
+
+  void Handle() noexcept {
+    try {
+      response_ = commons_.handler(request_);
+    } catch (...) {
+      failed_ = true;
+    }
+  }
+  static void Deliver(std::shared_ptr<Connection> self) {
+    asio::io_context& context = self->commons_.context;
+    asio::post(context, [self = std::move(self)] { self->Guard([&] { self->OnAnswer(); }); });
+  }
+
+ private:
+  // What a connection throws (no memory) ends that connection, and the others go on.
+  template <typename Step>
+  void Guard(Step step) {
+    if (closed_) return;
+    try {
+      step();
+    } catch (...) {
+      Close();
+    }
+  }
+
+  auto Then(void (Connection::*step)(error_code, std::size_t)) {
+    return [self = shared_from_this(), step](error_code error, std::size_t size) {
+      self->Guard([&] { ((*self).*step)(error, size); });
+    };
+  }
+
+  // Instead of the one before.
+  void SetDeadline(std::chrono::seconds time) {
+    timer_.expires_after(time);
+    AwaitDeadline();
+  }
+  void AwaitDeadline() {
+    timer_.async_wait([self = shared_from_this(), mine = ++deadline_](error_code) {
+      if (mine == self->deadline_) self->Close();
+    });
+  }
+  void NoDeadline() {
+    ++deadline_;
+    timer_.cancel();
+  }
+  std::chrono::seconds TimeFor(std::uint64_t bytes) const {
+    return std::chrono::seconds(commons_.options.body_seconds +
+                                static_cast<std::int64_t>(bytes >> 20));
+  }
+
+  bool TakeBodyBytes(std::uint64_t bytes) {
+    if (bytes > commons_.options.body_bytes_limit - commons_.body_bytes) return false;
+    commons_.body_bytes += bytes;
+    body_bytes_ += bytes;
+    return true;
+  }
+  void ReturnBodyBytes() {
+    commons_.body_bytes -= body_bytes_;
+    body_bytes_ = 0;
+  }
+
+  // The head.
+
+  void NextRequest() {
+    std::memmove(in_.data(), in_.data() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = line_ = scanned_ = 0;
+    between_ = true;
+    if (end_ > 0) return TakeHead();
+    idle_ = true;
+    commons_.idle.splice(commons_.idle.end(), commons_.busy, place_);
+    SetDeadline(std::chrono::seconds(commons_.options.idle_seconds));
+    ReadHead();
+    commons_.on_room();
+  }
+
+  void ReadHead() {
+    socket_.async_read_some(asio::buffer(in_.data() + end_, in_.size() - end_),
+                            Then(&Connection::OnHeadBytes));
+  }
+
+  void OnHeadBytes(error_code error, std::size_t size) {
+    if (error) return Close();
+    end_ += size;
+    if (idle_) commons_.busy.splice(commons_.busy.end(), commons_.idle, place_);
+    TakeHead();
+  }
+
+  void TakeHead() {
+    // Some clients end a body with a line end that belongs to nothing.
+    if (line_ == 0 && (in_[0] == '\r' || in_[0] == '\n')) {
+      const char* first = std::find_if(in_.data(), in_.data() + end_,
+                                       [](char c) { return c != '\r' && c != '\n'; });
+      end_ -= static_cast<std::size_t>(first - in_.data());
+      std::memmove(in_.data(), first, end_);
+      scanned_ = 0;
+    }
+    // What has been waiting since it was accepted goes on with that deadline.
+    const bool first_bytes = std::exchange(between_, false) && (idle_ || answered_);
+    idle_ = false;
+    if (end_ > 0 && !IsTokenChar(in_[0])) return RefuseHead();
+    // Beast's parser takes line by line and bounds what is left, not the sum: it gets whole heads.
+    while (const void* found = std::memchr(in_.data() + scanned_, '\n', end_ - scanned_)) {
+      const auto at = static_cast<std::size_t>(static_cast<const char*>(found) - in_.data());
+      if (at == line_ || in_[at - 1] != '\r') return RefuseHead();
+      const bool last = at == line_ + 1;
+      line_ = scanned_ = at + 1;
+      if (last) return OnHead(line_);
+    }
+    scanned_ = end_;
+    if (end_ == in_.size()) {
+      return Refuse(
+          Plain(http::status::request_header_fields_too_large, "the request's head is too long"));
+    }
+    if (first_bytes) SetDeadline(std::chrono::seconds(commons_.options.head_seconds));
+    ReadHead();
+  }
+
+  void RefuseHead() { Refuse(Plain(http::status::bad_request, "this is no HTTP request")); }
+
+  void OnHead(std::size_t size) {
+    begin_ = size;
+    parser_.emplace();
+    parser_->header_limit(static_cast<std::uint32_t>(size + 1));
+    parser_->body_limit(boost::none);  // it is ours to judge
+    error_code error;
+    parser_->put(asio::buffer(in_.data(), size), error);
+    if (error == http::error::bad_version) {
+      const std::string_view head(in_.data(), size);
+      if (head.substr(0, head.find('\r')).find(" HTTP/") == head.npos) return RefuseHead();
+      return Refuse(Plain(http::status::http_version_not_supported, "this is HTTP/1.1"));
+    }
+    if (error || !parser_->is_header_done()) return RefuseHead();
+    keep_ = parser_->keep_alive();
+    TakeRequest();
+    if (const std::optional<HttpResponse> refusal = Judge()) return Refuse(*refusal);
+    if (!parser_->chunked() && parser_->content_length().value_or(0) == 0) return Dispatch();
+    StartBody();
+  }
+
+  void TakeRequest() {
+    const auto& head = parser_->get();
+    request_ = {};
+    request_.method = head.method_string();
+    request_.peer = peer_;
+    for (const auto& field : head) {
+      request_.headers.emplace_back(Lower(field.name_string()), field.value());
+    }
+    only_head_ = head.method() == http::verb::head;
+  }
+
+  // Why a well-formed head is refused.
+  std::optional<HttpResponse> Judge() {
+    const bool since_1_1 = parser_->get().version() >= 11;
+    std::size_t hosts = 0;
+    for (const auto& [name, value] : request_.headers) {
+      if (name == "host") ++hosts;
+      // Whoever is between may have seen another end of the body than we do.
+      if (name == "transfer-encoding" && (Lower(value) != "chunked" || !since_1_1)) {
+        return Plain(http::status::bad_request,
+                     "Transfer-Encoding is chunked, in HTTP/1.1, or none here");
+      }
+      if (name == "expect" && Lower(value) != "100-continue") {
+        return Plain(http::status::expectation_failed, "Expect is 100-continue or none here");
+      }
+    }
+    if (hosts > 1 || (hosts == 0 && since_1_1)) {
+      return Plain(http::status::bad_request, "a request has one Host header");
+    }
+    const std::string_view target = parser_->get().target();
+    if (!SplitTarget(target, &request_)) {
+      return Plain(http::status::bad_request, "the request's target is no path");
+    }
+    return std::nullopt;
+  }
+
+  // The body.
+
+  void StartBody() {
+    BodyVerdict verdict;
+    try {
+      verdict = commons_.judge_body(request_);
+    } catch (...) {
+      return Refuse(InternalError());
+    }
+    if (verdict.refusal) return Refuse(*std::move(verdict.refusal));
+    body_limit_ = verdict.limit;
+    left_ = parser_->content_length().value_or(0);
+    if (left_ > body_limit_ || (parser_->chunked() && body_limit_ == 0)) {
+      return Refuse(TooLarge(body_limit_));
+    }
+    if (!TakeBodyBytes(left_)) return Refuse(TooManyBytes());
+    request_.body.reserve(left_);
+    if (parser_->chunked()) {
+      chunk_refusal_.reset();
+      parser_->on_chunk_header(on_chunk_);
+      parser_->on_chunk_body(on_chunk_body_);
+      parser_->eager(true);
+    }
+    SetDeadline(TimeFor(left_));
+    const bool continues =
+        begin_ == end_ && parser_->get().version() >= 11 && !request_.Header("expect").empty();
+    if (!continues) return TakeBody();
+    asio::async_write(socket_, asio::buffer(kContinue), Then(&Connection::OnContinued));
+  }
+
+  static HttpResponse TooManyBytes() { return Busy("too many requests are under way; try again"); }
+
+  void OnContinued(error_code error, std::size_t) {
+    if (error) return Close();
+    TakeBody();
+  }
+
+  void TakeBody() {
+    if (parser_->chunked()) return TakeChunks();
+    const std::size_t size = std::min<std::uint64_t>(left_, end_ - begin_);
+    request_.body.append(in_.data() + begin_, size);
+    begin_ += size;
+    left_ -= size;
+    ReadBody();
+  }
+
+  // Straight to where it belongs.
+  void ReadBody() {
+    if (left_ == 0) return Dispatch();
+    const std::size_t have = request_.body.size();
+    const std::size_t size = std::min<std::uint64_t>(left_, kReadBytes);
+    request_.body.resize(have + size);
+    reading_ = size;
+    socket_.async_read_some(asio::buffer(request_.body.data() + have, size),
+                            Then(&Connection::OnBodyBytes));
+  }
+
+  void OnBodyBytes(error_code error, std::size_t size) {
+    if (error) return Close();
+    request_.body.resize(request_.body.size() - reading_ + size);
+    left_ -= size;
+    ReadBody();
+  }
+
+  void TakeChunks() {
+    error_code error;
+    while (begin_ < end_ && !parser_->is_done() && !error) {
+      begin_ += parser_->put(asio::buffer(in_.data() + begin_, end_ - begin_), error);
+    }
+    if (chunk_refusal_) return Refuse(*chunk_refusal_);
+    if (error && error != http::error::need_more) {
+      return Refuse(Plain(http::status::bad_request, "the request's body has bad chunks"));
+    }
+    if (parser_->is_done()) return Dispatch();
+    std::memmove(in_.data(), in_.data() + begin_, end_ - begin_);
+    end_ -= std::exchange(begin_, 0);
+    if (end_ == in_.size()) {
+      return Refuse(Plain(http::status::bad_request,
+                          "the head or the trailer of a chunk of the request is too long"));
+    }
+    socket_.async_read_some(asio::buffer(in_.data() + end_, in_.size() - end_),
+                            Then(&Connection::OnChunkBytes));
+  }
+
+  void OnChunkBytes(error_code error, std::size_t size) {
+    if (error) return Close();
+    end_ += size;
+    TakeChunks();
+  }
+
+  void OnChunk(std::uint64_t size, error_code* error) {
+    const std::uint64_t before = body_bytes_;
+    if (size > body_limit_ - before) {
+      chunk_refusal_ = TooLarge(body_limit_);
+    } else if (!TakeBodyBytes(size)) {
+      chunk_refusal_ = TooManyBytes();
+    }
+    if (chunk_refusal_) {
+      *error = http::error::body_limit;
+      return;
+    }
+    const std::chrono::seconds more = TimeFor(body_bytes_) - TimeFor(before);
+    if (more.count() == 0) return;
+    timer_.expires_at(timer_.expiry() + more);
+    AwaitDeadline();
+  }
+
+  // The answer.
+
+  void Dispatch() {
+    parser_.reset();
+    NoDeadline();
+    failed_ = false;
+    if (commons_.workers.TryHandle(shared_from_this())) return;
+    FreeRequest();
+    response_ = Busy("too many requests wait; try again");
+    Send();
+  }
+
+  void FreeRequest() {
+    request_ = {};
+    ReturnBodyBytes();
+  }
+
+  void OnAnswer() {
+    FreeRequest();
+    if (failed_ || !MayBeSent(response_)) response_ = InternalError();
+    Send();
+  }
+
+  // What is left of the request stays unread.
+  void Refuse(HttpResponse response) {
+    parser_.reset();
+    FreeRequest();
+    keep_ = false;
+    unread_ = true;
+    response_ = std::move(response);
+    Send();
+  }
+
+  void Send() {
+    keep_ = keep_ && !commons_.stopping && !commons_.crowded;
+    const int status = response_.status;
+    const bool has_body = status != 204 && status != 304;
+    const http::status known = http::int_to_status(static_cast<unsigned>(status));
+    head_ = "HTTP/1.1 " + std::to_string(status) + " ";
+    if (known != http::status::unknown) head_ += std::string_view(http::obsolete_reason(known));
+    head_.append("\r\nDate: ").append(commons_.Date());
+    if (has_body) {
+      head_.append("\r\nContent-Type: ").append(response_.type);
+      head_.append("\r\nContent-Length: ").append(std::to_string(response_.body.size()));
+    }
+    head_.append("\r\nConnection: ").append(keep_ ? "keep-alive" : "close");
+    head_.append("\r\nX-Content-Type-Options: nosniff\r\n");
+    for (const auto& [name, value] : response_.headers) {
+      head_.append(name).append(": ").append(value).append("\r\n");
+    }
+    head_.append("\r\n");
+    const std::size_t size = has_body && !only_head_ ? response_.body.size() : 0;
+    SetDeadline(TimeFor(size));
+    const std::array<asio::const_buffer, 2> parts = {asio::buffer(head_),
+                                                     asio::buffer(response_.body.data(), size)};
+    asio::async_write(socket_, parts, Then(&Connection::OnSent));
+  }
+
+  void OnSent(error_code error, std::size_t) {
+    if (error) return Close();
+    response_ = {};
+    only_head_ = false;
+    answered_ = true;
+    if (keep_) return NextRequest();
+    // A socket that is closed while something lies unread takes the answer back.
+    const bool urgent = commons_.stopping || commons_.crowded;
+    if (urgent && !unread_ && IsQuiet()) return Close();
+    socket_.shutdown(tcp::socket::shutdown_send, error);
+    SetDeadline(kLinger);
+    Drain();
+  }
+
+  void Drain() { socket_.async_read_some(asio::buffer(in_), Then(&Connection::OnDrained)); }
+
+  void OnDrained(error_code error, std::size_t size) {
+    drained_ += size;
+    if (error || drained_ > kLingerBytes) return Close();
+    Drain();
+  }
+
+  tcp::socket socket_;
+  asio::steady_timer timer_;
+  Commons& commons_;
+  Connections::iterator place_;
+  std::string peer_;
+  std::uint64_t deadline_ = 0;  // counts them
+  bool idle_ = false;           // listed as such
+  bool between_ = true;
+  bool answered_ = false;  // a request, at least
+  bool closed_ = false;
+
+  // What has come and is not taken yet is [begin_, end_) of in_. While a head is read, begin_ is 0.
+  std::array<char, limits::kServerHeadBytes> in_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  std::size_t line_ = 0;     // where the last line of the head begins
+  std::size_t scanned_ = 0;  // up to where line ends were looked for
+
+  std::optional<Parser> parser_;
+  HttpRequest request_;
+  std::size_t body_limit_ = 0;
+  std::uint64_t body_bytes_ = 0;  // accounted for
+  std::uint64_t left_ = 0;        // of the body, to come
+  std::size_t reading_ = 0;       // bytes at the body's end that are being read
+  std::optional<HttpResponse> chunk_refusal_;
+  std::function<void(std::uint64_t, beast::string_view, error_code&)> on_chunk_ =
+      [this](std::uint64_t size, beast::string_view, error_code& error) { OnChunk(size, &error); };
+  std::function<std::size_t(std::uint64_t, beast::string_view, error_code&)> on_chunk_body_ =
+      [this](std::uint64_t, beast::string_view bytes, error_code&) {
+        request_.body.append(bytes.data(), bytes.size());
+        return bytes.size();
+      };
+
+  HttpResponse response_;
+  bool failed_ = false;  // the handler
+  std::string head_;     // of the answer
+  bool only_head_ = false;
+  bool keep_ = false;
+  bool unread_ = false;
+  std::size_t drained_ = 0;
+};
+
+void Workers::Start(int count, std::size_t queue_limit) {
+  queue_limit_ = queue_limit;
+  free_ = static_cast<std::size_t>(std::max(count, 1));
+  for (std::size_t i = 0, all = free_; i < all; ++i) {
+    threads_.emplace_back([this] { Work(); });
+  }
+}
+
+void Workers::Stop() {
+  std::deque<std::shared_ptr<Connection>> dropped;
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    dropped.swap(queue_);
+  }
+  more_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+bool Workers::TryHandle(std::shared_ptr<Connection> connection) {
+  {
+    const std::lock_guard lock(mutex_);
+    // Those for which a worker is free do not wait.
+    if (queue_.size() >= free_ && queue_.size() - free_ >= queue_limit_) return false;
+    queue_.push_back(std::move(connection));
+  }
+  more_.notify_one();
+  return true;
+}
+
+void Workers::Work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    more_.wait(lock, [this] { return stopped_ || !queue_.empty(); });
+    if (stopped_) return;
+    std::shared_ptr<Connection> connection = std::move(queue_.front());
+    queue_.pop_front();
+    --free_;
+    lock.unlock();
+    connection->Handle();
+    lock.lock();
+    ++free_;  // before its client can know
+    lock.unlock();
+    Connection::Deliver(std::move(connection));
+    lock.lock();
+  }
+}
+
+void CloseOnExec(int fd) { ::fcntl(fd, F_SETFD, FD_CLOEXEC); }
+
+Status CannotListen(const std::string& where, error_code error) {
+  const std::string what = "cannot listen on " + where + ": " + error.message();
+  if (error == asio::error::address_in_use) {
+    return {Code::kFailedPrecondition, what + "; name another port, or 0 for any that is free"};
+  }
+  if (error == asio::error::access_denied) {
+    return {Code::kPermissionDenied, what + "; ports from 1024 on are for everyone"};
+  }
+  if (error == boost::system::errc::address_not_available) {
+    return {Code::kInvalidArgument, what + "; name an address of this machine"};
+  }
+  return {Code::kUnavailable, what};
+}
+
+}  // namespace
+
+std::string_view HttpRequest::Header(std::string_view name) const {
+  for (const auto& header : headers) {
+    if (header.first == name) return header.second;
+  }
+  return {};
+}
+
+class HttpServer::Impl {
+ public:
+  Impl(const HttpServerOptions& options, JudgeBody judge_body, Handler handler) {
+    commons_.options = options;
+    commons_.judge_body = std::move(judge_body);
+    commons_.handler = std::move(handler);
+    commons_.on_room = [this] { OnRoom(); };
+  }
+
+  ~Impl() {
+    commons_.context.stop();
+    if (thread_.joinable()) thread_.join();
+    commons_.workers.Stop();
+    commons_.on_room = [] {};
+    CloseAll();
+  }
+
+  Status Listen() {
+    const std::string& address = commons_.options.address;
+    error_code error;
+    const asio::ip::address ip =
+        asio::ip::make_address(address == "localhost" ? "127.0.0.1" : address, error);
+    if (error) {
+      return {Code::kInvalidArgument, "\"" + address +
+                                          "\" is no IP address: name one of this machine in "
+                                          "figures, such as 127.0.0.1, or localhost"};
+    }
+    const tcp::endpoint endpoint(ip, commons_.options.port);
+    const std::string where =
+        (ip.is_v6() ? "[" + address + "]" : address) + ":" + std::to_string(commons_.options.port);
+    acceptor_.open(endpoint.protocol(), error);
+    if (error) return CannotListen(where, error);
+    CloseOnExec(acceptor_.native_handle());
+    acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor_.bind(endpoint, error);
+    if (!error) acceptor_.listen(tcp::acceptor::max_listen_connections, error);
+    if (!error) acceptor_.non_blocking(true, error);
+    if (error) return CannotListen(where, error);
+    port_ = acceptor_.local_endpoint(error).port();
+    return error ? CannotListen(where, error) : OkStatus();
+  }
+
+  void Run() {
+    // Signals are for the threads of the program.
+    struct Mask {
+      Mask() {
+        sigset_t all;
+        ::sigfillset(&all);
+        ::pthread_sigmask(SIG_SETMASK, &all, &before);
+      }
+      ~Mask() { ::pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+      sigset_t before;
+    };
+    const Mask mask;
+    commons_.workers.Start(commons_.options.workers, commons_.options.queue_limit);
+    thread_ = std::thread([this] { Serve(); });
+  }
+
+  std::uint16_t port() const { return port_; }
+
+  void Stop(int grace_seconds) {
+    asio::post(commons_.context, [this] { BeginStop(); });
+    std::unique_lock lock(mutex_);
+    drained_.wait_for(lock, std::chrono::seconds(std::max(grace_seconds, 0)),
+                      [this] { return is_drained_; });
+  }
+
+ private:
+  void Serve() {
+    for (;;) {
+      try {
+        if (!awaiting_) AwaitClients();
+        commons_.context.run();
+        return;
+      } catch (...) {
+        continue;
+      }
+    }
+  }
+
+  // Says that a client waits, and takes it not yet.
+  void AwaitClients() {
+    if (commons_.stopping || commons_.crowded) return;
+    acceptor_.async_wait(tcp::acceptor::wait_read, [this](error_code error) {
+      awaiting_ = false;
+      if (commons_.stopping) return;
+      if (error || !Accept()) return AwaitLater();
+      AwaitClients();
+    });
+    awaiting_ = true;
+  }
+
+  // Such as: no descriptor is left.
+  void AwaitLater() {
+    again_.expires_after(kAcceptAgain);
+    again_.async_wait([this](error_code) {
+      awaiting_ = false;
+      AwaitClients();
+    });
+    awaiting_ = true;
+  }
+
+  // Those that wait, as far as there is room. False: that failed.
+  bool Accept() {
+    if (IsFull() && !CloseLongestIdle()) {
+      commons_.crowded = true;
+      return true;
+    }
+    while (!IsFull()) {
+      error_code error;
+      tcp::socket socket(commons_.context);
+      acceptor_.accept(socket, error);
+      if (error == asio::error::would_block) return true;
+      if (error == asio::error::connection_aborted) continue;
+      if (error) return false;
+      CloseOnExec(socket.native_handle());
+      socket.set_option(tcp::no_delay(true), error);
+      std::make_shared<Connection>(std::move(socket), &commons_)->Start();
+    }
+    return true;
+  }
+
+  bool IsFull() const {
+    return commons_.busy.size() + commons_.idle.size() >=
+           std::max<std::size_t>(commons_.options.connections_limit, 1);
+  }
+
+  bool CloseLongestIdle() {
+    for (const std::shared_ptr<Connection>& connection : commons_.idle) {
+      if (!connection->IsQuiet()) continue;  // its next request has just come
+      connection->Close();
+      return true;
+    }
+    return false;
+  }
+
+  void OnRoom() {
+    if (commons_.stopping) {
+      if (!commons_.busy.empty() || !commons_.idle.empty()) return;
+      const std::lock_guard lock(mutex_);
+      is_drained_ = true;
+      drained_.notify_all();
+    } else if (std::exchange(commons_.crowded, false) && !awaiting_) {
+      AwaitClients();
+    }
+  }
+
+  void BeginStop() {
+    commons_.stopping = true;
+    error_code error;
+    acceptor_.close(error);
+    again_.cancel();
+    const Connections busy = commons_.busy;
+    for (const auto& connection : busy) {
+      if (connection->IsBetweenRequests() && connection->IsQuiet()) connection->Close();
+    }
+    const Connections idle = commons_.idle;
+    for (const auto& connection : idle) {
+      if (connection->IsQuiet()) connection->Close();
+    }
+    OnRoom();
+  }
+
+  void CloseAll() {
+    while (!commons_.busy.empty()) commons_.busy.front()->Close();
+    while (!commons_.idle.empty()) commons_.idle.front()->Close();
+  }
+
+  Commons commons_;
+  std::uint16_t port_ = 0;
+  asio::executor_work_guard<asio::io_context::executor_type> work_{commons_.context.get_executor()};
+  tcp::acceptor acceptor_{commons_.context};
+  asio::steady_timer again_{commons_.context};
+  bool awaiting_ = false;  // clients
+  std::mutex mutex_;
+  std::condition_variable drained_;
+  bool is_drained_ = false;
+  std::thread thread_;
+};
+
+HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+HttpServer::~HttpServer() = default;
+
+Result<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOptions& options,
+                                                      JudgeBody judge_body, Handler handler) {
+  try {
+    auto impl = std::make_unique<Impl>(options, std::move(judge_body), std::move(handler));
+    HEADWAY_RETURN_IF_ERROR(impl->Listen());
+    impl->Run();
+    return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
+  } catch (const std::exception& error) {
+    return Status(Code::kResourceExhausted, std::string("cannot serve: ") + error.what());
+  }
+}
+
+std::uint16_t HttpServer::port() const { return impl_->port(); }
+
+void HttpServer::Stop(int grace_seconds) { impl_->Stop(grace_seconds); }
+
+}  // namespace headway::server

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/limits.h"
+#include "base/status.h"
+
+/// HttpServer: HTTP/1.1 on one port, with bounds on everything that a client may take. It knows
+/// nothing of what is asked for.
+
+namespace headway::server {
+
+struct HttpRequest {
+  std::string method;  ///< "GET"
+  std::string path;    ///< without the query, as it came: still percent-encoded
+  std::string query;   ///< behind the "?", or empty
+  std::vector<std::pair<std::string, std::string>> headers;  ///< names in lower case
+  std::string body;
+  std::string peer;  ///< the client's address, for logs
+
+  /// The header of this name (in lower case), or nothing.
+  std::string_view Header(std::string_view name) const;
+};
+
+struct HttpResponse {
+  int status = 200;
+  std::string type = "text/plain; charset=utf-8";
+  std::string body = {};
+  std::vector<std::pair<std::string, std::string>> headers = {};  ///< further ones
+};
+
+/// Answers a request; called by worker threads, several at once. What it throws is answered with
+/// 500.
+using Handler = std::function<HttpResponse(const HttpRequest&)>;
+
+/// What becomes of a request's body.
+struct BodyVerdict {
+  std::size_t limit = 0;                     ///< the largest that is taken; 0: none
+  std::optional<HttpResponse> refusal = {};  ///< answered at once; the body is not read
+};
+
+/// Judges a request by its head, before its body is read. Called for those with a body only, by
+/// the thread that reads: it must be quick.
+using JudgeBody = std::function<BodyVerdict(const HttpRequest& head)>;
+
+struct HttpServerOptions {
+  std::string address = "127.0.0.1";  ///< an IP address of this machine, or localhost
+  std::uint16_t port = 0;             ///< 0: any that is free
+  int workers = 4;                    ///< threads that run the handler
+  // Beyond them a client waits (connections) or is answered 429 with retry-after (the others).
+  std::size_t connections_limit = limits::kServerConnections;
+  std::size_t queue_limit = limits::kServerQueue;           ///< requests that wait for a worker
+  std::size_t body_bytes_limit = limits::kServerBodyBytes;  ///< of all requests together
+  // A client that takes longer is cut off.
+  int head_seconds = limits::kServerHeadSeconds;  ///< for the head of a request to arrive
+  int body_seconds = limits::kServerBodySeconds;  ///< for its body, and to take an answer
+  int idle_seconds = limits::kServerIdleSeconds;  ///< between requests of a connection
+};
+
+class HttpServer {
+ public:
+  /// Listens and serves until it is destroyed. As MetricsServer::Start.
+  static Result<std::unique_ptr<HttpServer>> Start(const HttpServerOptions& options,
+                                                   JudgeBody judge_body, Handler handler);
+  /// Ends at once what Stop has not let end; waits only for the handlers that run.
+  ~HttpServer();
+
+  std::uint16_t port() const;
+  /// Takes no new connection or request, lets those under way be answered, and returns once they
+  /// are, after `grace_seconds` at the latest.
+  void Stop(int grace_seconds);
+
+ private:
+  class Impl;
+  explicit HttpServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace headway::server

@@ -1,0 +1,770 @@
+#include "server/http_server.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <random>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/files.h"
+
+namespace headway::server {
+namespace {
+
+/// What came back for one request.
+struct Answer {
+  std::string head;  // with its last line end; empty: the connection ended before
+  std::string body;
+
+  int status() const { return head.size() < 12 ? 0 : std::atoi(head.c_str() + 9); }
+  bool Has(std::string_view text) const { return head.find(text) != head.npos; }
+  bool keeps() const { return Has("\r\nConnection: keep-alive\r\n"); }
+};
+
+/// A client that sends and takes exact bytes. Gives up after 20 seconds of silence.
+class Client {
+ public:
+  explicit Client(std::uint16_t port, int receive_buffer = 0)
+      : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const timeval patience = {.tv_sec = 20, .tv_usec = 0};
+    ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    ::setsockopt(fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+    if (receive_buffer > 0) {
+      ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof(receive_buffer));
+    }
+    sockaddr_in to = {};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(port);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
+  }
+
+  /// False: the server has ended the connection.
+  bool Send(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t sent = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent <= 0) return false;
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return true;
+  }
+
+  void EndSending() { ::shutdown(fd_.get(), SHUT_WR); }
+
+  Answer Receive(bool only_head = false) {
+    Answer answer;
+    while (received_.find("\r\n\r\n") == received_.npos) {
+      if (!More()) return answer;
+    }
+    answer.head = Cut(received_.find("\r\n\r\n") + 4);
+    const std::size_t at = answer.head.find("\r\nContent-Length: ");
+    if (at == answer.head.npos || only_head) return answer;
+    const auto size = static_cast<std::size_t>(std::atoll(answer.head.c_str() + at + 18));
+    while (received_.size() < size) {
+      if (!More()) break;
+    }
+    answer.body = Cut(std::min(size, received_.size()));
+    return answer;
+  }
+
+  Answer Ask(std::string_view request) {
+    Send(request);
+    return Receive();
+  }
+
+  /// Nothing further came before the server ended the connection.
+  bool IsEnded() { return received_.empty() && !More() && errno != EAGAIN; }
+
+  /// Within `milliseconds`.
+  bool IsReadable(int milliseconds) {
+    pollfd entry = {.fd = fd_.get(), .events = POLLIN, .revents = 0};
+    return ::poll(&entry, 1, milliseconds) > 0;
+  }
+
+ private:
+  bool More() {
+    char bytes[16384];
+    errno = 0;
+    const ssize_t size = ::recv(fd_.get(), bytes, sizeof(bytes), 0);
+    if (size > 0) received_.append(bytes, static_cast<std::size_t>(size));
+    return size > 0;
+  }
+
+  std::string Cut(std::size_t size) {
+    std::string first = received_.substr(0, size);
+    received_.erase(0, size);
+    return first;
+  }
+
+  UniqueFd fd_;
+  std::string received_;
+};
+
+/// Lets handlers wait until the test has seen what it wants to see.
+class Gate {
+ public:
+  ~Gate() { Open(); }
+  void Pass() {
+    std::unique_lock lock(mutex_);
+    ++arrived_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return open_; });
+  }
+  void AwaitArrived(int count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return arrived_ >= count; });
+  }
+  void Open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int arrived_ = 0;
+  bool open_ = false;
+};
+
+std::string Get(std::string_view target, std::string_view more = "") {
+  return "GET " + std::string(target) + " HTTP/1.1\r\nHost: here\r\n" + std::string(more) + "\r\n";
+}
+
+std::string Post(std::string_view target, std::string_view body, std::string_view more = "") {
+  return "POST " + std::string(target) +
+         " HTTP/1.1\r\nHost: here\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" +
+         std::string(more) + "\r\n" + std::string(body);
+}
+
+std::string PostChunks(std::string_view chunks) {
+  return "POST /echo HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n" +
+         std::string(chunks);
+}
+
+class HttpServerTest : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kBodyLimit = 1000;
+
+  void Start() {
+    Result<std::unique_ptr<HttpServer>> server = HttpServer::Start(
+        options_,
+        [](const HttpRequest& head) -> BodyVerdict {
+          if (head.path == "/unjudged") throw std::runtime_error("secret");
+          if (head.path == "/refused") return {.refusal = HttpResponse{.status = 401}};
+          if (head.path == "/large") return {.limit = std::size_t{4} << 20};
+          return {.limit = head.path == "/none" ? 0 : kBodyLimit};
+        },
+        [this](const HttpRequest& request) { return Answer(request); });
+    ASSERT_TRUE(server.ok()) << server.status().ToString();
+    server_ = std::move(*server);
+  }
+
+  void TearDown() override { gate_.Open(); }
+
+  Client Connect(int receive_buffer = 0) { return Client(server_->port(), receive_buffer); }
+
+  HttpResponse Answer(const HttpRequest& request) {
+    HttpResponse response;
+    if (request.path == "/wait") gate_.Pass();
+    if (request.path == "/throw") throw std::runtime_error("secret");
+    if (request.path == "/throw-int") throw 1;
+    if (request.path == "/header") response.headers.emplace_back(header_);
+    if (request.path == "/type") response.type = "text/html\r\nEvil: 1";
+    if (request.path == "/status") response.status = std::atoi(request.query.c_str());
+    if (request.path == "/much") {
+      response.body.assign(static_cast<std::size_t>(std::atoll(request.query.c_str())), 'x');
+      return response;
+    }
+    response.body = request.method + " " + request.path + "?" + request.query + " " + request.body;
+    if (request.path == "/headers") {
+      for (const auto& [name, value] : request.headers) response.body += name + "=" + value + ";";
+      response.body += request.peer;
+    }
+    return response;
+  }
+
+  HttpServerOptions options_;
+  std::pair<std::string, std::string> header_;
+  Gate gate_;
+  std::unique_ptr<HttpServer> server_;  // ends first
+};
+
+TEST_F(HttpServerTest, AnswersRequestAfterRequestOfOneConnection) {
+  Start();
+  Client client = Connect();
+  struct Answer answer = client.Ask(Get("/a%20b?c=d&e"));
+  EXPECT_EQ(answer.body, "GET /a%20b?c=d&e ");
+  EXPECT_TRUE(answer.head.starts_with("HTTP/1.1 200 OK\r\nDate: "));
+  tm utc = {};
+  const char* end = ::strptime(answer.head.c_str() + 23, "%a, %d %b %Y %H:%M:%S GMT\r\n", &utc);
+  ASSERT_NE(end, nullptr) << answer.head;
+  EXPECT_LT(std::abs(::timegm(&utc) - SystemClock::WallNow().ns / kNanosPerSecond), 60);
+  EXPECT_TRUE(answer.Has("\r\nContent-Type: text/plain; charset=utf-8\r\n"));
+  EXPECT_TRUE(answer.Has("\r\nX-Content-Type-Options: nosniff\r\n"));
+  EXPECT_TRUE(answer.keeps());
+  EXPECT_EQ(client.Ask(Post("/echo", "body")).body, "POST /echo? body");
+  EXPECT_EQ(client.Ask(Post("/echo", "")).body, "POST /echo? ");
+  EXPECT_EQ(client.Ask("\r\n" + Get("/after-a-line-end")).body, "GET /after-a-line-end? ");
+  EXPECT_EQ(client.Ask(Get("/headers", "X-Some: Thing\r\nEmpty:\r\n")).body,
+            "GET /headers? host=here;x-some=Thing;empty=;127.0.0.1");
+  answer = client.Ask(Get("/last", "Connection: close\r\n"));
+  EXPECT_EQ(answer.body, "GET /last? ");
+  EXPECT_TRUE(answer.Has("\r\nConnection: close\r\n"));
+  EXPECT_TRUE(client.IsEnded());
+}
+
+TEST_F(HttpServerTest, KnowsHttp10) {
+  Start();
+  Client client = Connect();
+  EXPECT_TRUE(client.Ask("GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").keeps());
+  EXPECT_EQ(client.Ask("GET /b HTTP/1.0\r\n\r\n").body, "GET /b? ");
+  EXPECT_TRUE(client.IsEnded());
+}
+
+TEST_F(HttpServerTest, AnswersPipelinedRequestsInOrder) {
+  Start();
+  Client client = Connect();
+  std::string requests;
+  for (int i = 0; i < 1000; ++i) {
+    const std::string name = "/" + std::to_string(i);
+    requests += i % 3 == 0   ? Get(name)
+                : i % 3 == 1 ? Post(name, std::string(500, 'b'))
+                             : "PUT " + name +
+                                   " HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+                                   "3\r\nabc\r\n0\r\n\r\n";
+  }
+  std::thread sender([&] { client.Send(requests); });
+  for (int i = 0; i < 1000; ++i) {
+    const std::string name = " /" + std::to_string(i) + "? ";
+    const std::string expected = i % 3 == 0   ? "GET" + name
+                                 : i % 3 == 1 ? "POST" + name + std::string(500, 'b')
+                                              : "PUT" + name + "abc";
+    EXPECT_EQ(client.Receive().body, expected);
+  }
+  sender.join();
+}
+
+TEST_F(HttpServerTest, TakesRequestsByteByByte) {
+  Start();
+  Client client = Connect();
+  for (const std::string& request :
+       {Get("/a"), Post("/b", "body"), PostChunks("2;x=y\r\nab\r\n1\r\nc\r\n0\r\nT: 1\r\n\r\n")}) {
+    for (const char c : request) ASSERT_TRUE(client.Send({&c, 1}));
+    EXPECT_EQ(client.Receive().status(), 200);
+  }
+}
+
+TEST_F(HttpServerTest, AnswersClientsThatHaveEndedSending) {
+  Start();
+  Client client = Connect();
+  client.Send(Post("/echo", "body"));
+  client.EndSending();
+  EXPECT_EQ(client.Receive().body, "POST /echo? body");
+  EXPECT_TRUE(client.IsEnded());
+}
+
+TEST_F(HttpServerTest, LeavesTheBodyOut) {
+  Start();
+  Client client = Connect();
+  client.Send("HEAD /a HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_TRUE(client.Receive(/*only_head=*/true).Has("\r\nContent-Length: 9\r\n"));
+  client.Send(Get("/status?204"));
+  const struct Answer none = client.Receive();
+  EXPECT_EQ(none.status(), 204);
+  EXPECT_FALSE(none.Has("Content-Length"));
+  EXPECT_EQ(client.Ask(Get("/b")).body, "GET /b? ");
+  client.Send("HEAD /a HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_EQ(client.Receive(/*only_head=*/true).status(), 200);
+  EXPECT_EQ(client.Ask("nonsense\r\n\r\n").body, "this is no HTTP request\n");
+}
+
+TEST_F(HttpServerTest, TakesChunks) {
+  Start();
+  Client client = Connect();
+  EXPECT_EQ(client.Ask(PostChunks("3\r\nabc\r\nA;n=v\r\n0123456789\r\n0\r\nMore: 1\r\n\r\n")).body,
+            "POST /echo? abc0123456789");
+  EXPECT_EQ(client.Ask(PostChunks("0\r\n\r\n")).body, "POST /echo? ");
+  for (const char* bad : {"x\r\n", "3\r\nabcd\r\n0\r\n\r\n", "-1\r\n", "\r\n\r\n", "3 3\r\nabc",
+                          "11111111111111111\r\n", "0\r\nbad trailer\r\n\r\n"}) {
+    Client other = Connect();
+    EXPECT_EQ(other.Ask(PostChunks(bad)).status(), 400) << bad;
+    EXPECT_TRUE(other.IsEnded());
+  }
+  Client endless = Connect();
+  EXPECT_EQ(endless.Ask(PostChunks("1;" + std::string(20'000, 'x'))).status(), 400);
+}
+
+TEST_F(HttpServerTest, TellsToContinue) {
+  Start();
+  Client client = Connect();
+  const std::string head =
+      "POST /echo HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: ";
+  client.Send(head + "4\r\n\r\n");
+  EXPECT_EQ(client.Receive().head, "HTTP/1.1 100 Continue\r\n\r\n");
+  EXPECT_EQ(client.Ask("body").body, "POST /echo? body");
+  // Whoever does not wait is not told.
+  EXPECT_EQ(client.Ask(head + "4\r\n\r\nbody").body, "POST /echo? body");
+  EXPECT_EQ(client.Ask(Get("/a", "Expect: 100-continue\r\n")).body, "GET /a? ");
+  EXPECT_EQ(client.Ask(head + "1001\r\n\r\n").status(), 413);
+  EXPECT_TRUE(client.IsEnded());
+  Client other = Connect();
+  EXPECT_EQ(other.Ask(Post("/echo", "body", "Expect: tea\r\n")).status(), 417);
+}
+
+TEST_F(HttpServerTest, TakesLargeBodies) {
+  Start();
+  Client client = Connect();
+  const std::string body(std::size_t{4} << 20, 'b');
+  EXPECT_EQ(client.Ask(Post("/large", body)).body, "POST /large? " + body);
+}
+
+TEST_F(HttpServerTest, RefusesBodiesThatAreTooLarge) {
+  Start();
+  const std::string full(kBodyLimit, 'b');
+  EXPECT_EQ(Connect().Ask(Post("/echo", full)).status(), 200);
+  EXPECT_EQ(Connect().Ask(PostChunks("3e8\r\n" + full + "\r\n0\r\n\r\n")).status(), 200);
+  for (const std::string& request :
+       {Post("/echo", full + "b"), Post("/none", "b"),
+        PostChunks("3e8\r\n" + full + "\r\n1\r\nb\r\n0\r\n\r\n"),
+        PostChunks("ffffffffffffffff\r\n"),
+        "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 18446744073709551615\r\n\r\n" + full}) {
+    Client client = Connect();
+    const struct Answer answer = client.Ask(request);
+    EXPECT_EQ(answer.status(), 413);
+    EXPECT_TRUE(answer.Has("\r\nConnection: close\r\n"));
+    EXPECT_EQ(std::count(answer.body.begin(), answer.body.end(), '\n'), 1);
+    EXPECT_TRUE(client.IsEnded());
+  }
+  Client refused = Connect();
+  EXPECT_EQ(refused.Ask(Post("/refused", full + full)).status(), 401);
+  EXPECT_TRUE(refused.IsEnded());
+  // A client that sends all of it before it reads gets the answer all the same.
+  Client eager = Connect();
+  EXPECT_EQ(eager.Ask(Post("/echo", std::string(std::size_t{8} << 20, 'b'))).status(), 413);
+}
+
+TEST_F(HttpServerTest, RefusesBodiesThatAreTooLargeTogether) {
+  options_.body_bytes_limit = 100;
+  Start();
+  const std::string most(60, 'b');
+  Client first = Connect();
+  first.Send(Post("/wait", most));
+  gate_.AwaitArrived(1);
+  for (const std::string& request :
+       {Post("/echo", most), PostChunks("3c\r\n" + most + "\r\n0\r\n\r\n")}) {
+    Client second = Connect();
+    const struct Answer answer = second.Ask(request);
+    EXPECT_EQ(answer.status(), 429);
+    EXPECT_TRUE(answer.Has("\r\nRetry-After: 1\r\n"));
+    EXPECT_TRUE(second.IsEnded());
+  }
+  EXPECT_EQ(Connect().Ask(Post("/echo", "small")).status(), 200);
+  gate_.Open();
+  EXPECT_EQ(first.Receive().status(), 200);
+  EXPECT_EQ(Connect().Ask(Post("/echo", most)).status(), 200);
+  // What never came is given back too.
+  {
+    Client leaving = Connect();
+    leaving.Send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nb");
+    leaving.EndSending();
+    EXPECT_TRUE(leaving.IsEnded());
+  }
+  EXPECT_EQ(Connect().Ask(Post("/echo", std::string(100, 'b'))).status(), 200);
+}
+
+TEST_F(HttpServerTest, RefusesWhatTheQueueDoesNotHold) {
+  options_.workers = 1;
+  options_.queue_limit = 1;
+  Start();
+  Client running = Connect();
+  running.Send(Get("/wait"));
+  gate_.AwaitArrived(1);
+  // Of two further ones, one waits.
+  Client one = Connect();
+  Client two = Connect();
+  one.Send(Get("/echo"));
+  two.Send(Get("/echo"));
+  while (!one.IsReadable(10) && !two.IsReadable(10)) {
+  }
+  Client& refused = one.IsReadable(0) ? one : two;
+  Client& waiting = one.IsReadable(0) ? two : one;
+  const struct Answer answer = refused.Receive();
+  EXPECT_EQ(answer.status(), 429);
+  EXPECT_TRUE(answer.Has("\r\nRetry-After: 1\r\n"));
+  EXPECT_TRUE(answer.keeps());
+  gate_.Open();
+  EXPECT_EQ(running.Receive().status(), 200);
+  EXPECT_EQ(waiting.Receive().status(), 200);
+  EXPECT_EQ(refused.Ask(Get("/echo")).status(), 200);
+}
+
+TEST_F(HttpServerTest, BoundsTheHead) {
+  Start();
+  const std::string most = Get("/a", "X: \r\n");
+  const std::string filler(limits::kServerHeadBytes - most.size(), 'x');
+  Client client = Connect();
+  EXPECT_EQ(client.Ask(Get("/a", "X: " + filler + "\r\n")).status(), 200);
+  EXPECT_EQ(client.Ask(Get("/a", "X: " + filler + "x\r\n")).status(), 431);
+  EXPECT_TRUE(client.IsEnded());
+  // Line by line makes no difference.
+  Client lines = Connect();
+  lines.Send("GET / HTTP/1.1\r\n");
+  for (int i = 0; i < 3000 && !lines.IsReadable(0); ++i) {
+    if (!lines.Send("Line: " + std::to_string(i) + "\r\n")) break;
+  }
+  EXPECT_EQ(lines.Receive().status(), 431);
+}
+
+TEST_F(HttpServerTest, RefusesBadRequests) {
+  Start();
+  const struct {
+    std::string request;
+    int status;
+  } kCases[] = {
+      {"nonsense\r\n\r\n", 400},
+      {"\x16\x03\x01\x02", 400},
+      {"GET / HTTP/1.1\nHost: h\n\n", 400},
+      {"GET /\r\n\r\n", 400},
+      {"GET / TEA/1.1\r\n\r\n", 400},
+      {"GET / HTTP/1.1\r\n\r\n", 400},
+      {Get("/", "Host: other\r\n"), 400},
+      {Get("no-path"), 400},
+      {Get("*"), 400},
+      {Get("http://"), 400},
+      {"CONNECT h:80 HTTP/1.1\r\nHost: h\r\n\r\n", 400},
+      {Get("/", "no colon\r\n"), 400},
+      {Get("/", "Content-Length: x\r\n"), 400},
+      {Get("/", "Content-Length: -1\r\n"), 400},
+      {Get("/", "Content-Length: 1\r\nContent-Length: 2\r\n"), 400},
+      {Get("/", "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n"), 400},
+      {Get("/", "Transfer-Encoding: chunked\r\nContent-Length: 1\r\n"), 400},
+      {Get("/", "Transfer-Encoding: gzip\r\n"), 400},
+      {Get("/", "Transfer-Encoding: gzip, chunked\r\n"), 400},
+      {Get("/", "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n"), 400},
+      {"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
+      {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505},
+      {"GET / HTTP/3.0\r\n\r\n", 505},
+  };
+  for (const auto& [request, status] : kCases) {
+    Client client = Connect();
+    const struct Answer answer = client.Ask(request);
+    EXPECT_EQ(answer.status(), status) << request;
+    EXPECT_EQ(answer.body.find('\n'), answer.body.size() - 1);
+    EXPECT_FALSE(answer.keeps());
+    EXPECT_TRUE(client.IsEnded());
+  }
+}
+
+TEST_F(HttpServerTest, TakesTheServersNameOffATarget) {
+  Start();
+  Client client = Connect();
+  EXPECT_EQ(client.Ask(Get("http://here:80/a?b")).body, "GET /a?b ");
+  EXPECT_EQ(client.Ask(Get("HTTP://here")).body, "GET /? ");
+  EXPECT_EQ(client.Ask(Get("http://here?b")).body, "GET /?b ");
+  EXPECT_EQ(client.Ask(Get("/a?b#c")).body, "GET /a?b ");
+  EXPECT_EQ(client.Ask(Get("/http://x")).body, "GET /http://x? ");
+}
+
+TEST_F(HttpServerTest, NeverSplitsAnAnswer) {
+  Start();
+  Client client = Connect();
+  const std::pair<std::string, std::string> kBad[] = {{"A", "b\r\nEvil: 1"},
+                                                      {"A", "b\nEvil: 1"},
+                                                      {"A", "b\r"},
+                                                      {"A\r\nEvil", "1"},
+                                                      {"A: b", "c"},
+                                                      {"", "c"},
+                                                      {"A", {"b\0c", 3}},
+                                                      {"content-length", "10"},
+                                                      {"Transfer-Encoding", "chunked"}};
+  for (const auto& bad : kBad) {
+    header_ = bad;
+    const struct Answer answer = client.Ask(Get("/header"));
+    EXPECT_EQ(answer.status(), 500);
+    EXPECT_EQ(answer.body, "internal error\n");
+    EXPECT_FALSE(answer.Has("Evil"));
+  }
+  EXPECT_EQ(client.Ask(Get("/type")).status(), 500);
+  for (const char* status : {"0", "100", "1000", "-1"}) {
+    EXPECT_EQ(client.Ask(Get(std::string("/status?") + status)).status(), 500);
+  }
+  header_ = {"Cache-Control", "no-store, max-age=0"};
+  EXPECT_TRUE(client.Ask(Get("/header")).Has("\r\nCache-Control: no-store, max-age=0\r\n"));
+}
+
+TEST_F(HttpServerTest, KeepsExceptionsToItself) {
+  Start();
+  Client client = Connect();
+  for (const std::string& request : {Get("/throw"), Get("/throw-int"), Post("/unjudged", "body")}) {
+    const struct Answer answer = client.Ask(request);
+    EXPECT_EQ(answer.status(), 500);
+    EXPECT_EQ(answer.body, "internal error\n");
+    EXPECT_FALSE(answer.Has("secret"));
+  }
+}
+
+TEST_F(HttpServerTest, CutsOffSlowHeads) {
+  options_.head_seconds = 1;
+  Start();
+  Client silent = Connect();
+  Client kept = Connect();
+  EXPECT_EQ(kept.Ask(Get("/a")).status(), 200);
+  Client slow = Connect();
+  Client slow_second = Connect();
+  EXPECT_EQ(slow_second.Ask(Get("/a")).status(), 200);
+  slow.Send("GET / HTTP/1.1\r\n");
+  slow_second.Send("GET / HTTP/1.1\r\n");
+  // A line now and then is no excuse.
+  for (Client* client : {&slow, &slow_second}) {
+    for (int i = 0; i < 400 && !client->IsReadable(25); ++i) client->Send("A: b\r\n");
+    EXPECT_TRUE(client->IsReadable(0));
+    EXPECT_EQ(client->Receive().head, "");
+  }
+  EXPECT_TRUE(silent.IsEnded());
+  EXPECT_EQ(kept.Ask(Get("/a")).status(), 200);
+}
+
+TEST_F(HttpServerTest, CutsOffSlowBodies) {
+  options_.body_seconds = 1;
+  Start();
+  Client slow = Connect();
+  Client chunks = Connect();
+  slow.Send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n");
+  chunks.Send(PostChunks(""));
+  for (int i = 0; i < 400 && !slow.IsReadable(25); ++i) {
+    slow.Send("b");
+    chunks.Send("1\r\nb\r\n");
+  }
+  EXPECT_TRUE(slow.IsReadable(0));
+  EXPECT_EQ(slow.Receive().head, "");
+  EXPECT_EQ(chunks.Receive().head, "");
+  EXPECT_EQ(Connect().Ask(Get("/a")).status(), 200);
+}
+
+TEST_F(HttpServerTest, CutsOffSlowReaders) {
+  options_.body_seconds = 1;
+  options_.connections_limit = 1;
+  Start();
+  // More than the system takes off the server's hands.
+  const std::string size = std::to_string(std::size_t{5} << 20);
+  Client slow = Connect(/*receive_buffer=*/4096);
+  slow.Send(Get("/much?" + size));
+  EXPECT_TRUE(slow.IsReadable(20'000));
+  // Who waits for its place is served once it has been cut off.
+  EXPECT_EQ(Connect().Ask(Get("/a")).status(), 200);
+  const struct Answer answer = slow.Receive();
+  EXPECT_TRUE(answer.Has("\r\nContent-Length: " + size + "\r\n"));
+  EXPECT_LT(answer.body.size(), std::size_t{5} << 20);
+}
+
+TEST_F(HttpServerTest, EndsIdleConnections) {
+  options_.idle_seconds = 1;
+  Start();
+  Client client = Connect();
+  EXPECT_TRUE(client.Ask(Get("/a")).keeps());
+  EXPECT_TRUE(client.IsEnded());
+}
+
+TEST_F(HttpServerTest, EndsTheLongestIdleConnectionForANewOne) {
+  options_.connections_limit = 2;
+  Start();
+  Client first = Connect();
+  EXPECT_TRUE(first.Ask(Get("/a")).keeps());
+  Client second = Connect();
+  EXPECT_TRUE(second.Ask(Get("/a")).keeps());
+  EXPECT_TRUE(first.Ask(Get("/a")).keeps());  // now the second is idle for longer
+  Client third = Connect();
+  EXPECT_TRUE(third.Ask(Get("/a")).keeps());
+  EXPECT_TRUE(second.IsEnded());
+  EXPECT_TRUE(first.Ask(Get("/a")).keeps());
+}
+
+TEST_F(HttpServerTest, LetsClientsWaitWhileAllConnectionsAreBusy) {
+  options_.connections_limit = 2;
+  Start();
+  Client first = Connect();
+  first.Send(Get("/wait"));
+  Client second = Connect();
+  second.Send(Get("/wait"));
+  gate_.AwaitArrived(2);
+  Client third = Connect();
+  third.Send(Get("/a"));
+  EXPECT_FALSE(third.IsReadable(50));
+  gate_.Open();
+  EXPECT_EQ(third.Receive().status(), 200);
+  EXPECT_EQ(first.Receive().status(), 200);
+  EXPECT_EQ(second.Receive().status(), 200);
+}
+
+TEST_F(HttpServerTest, StopsOnceAllIsAnswered) {
+  options_.head_seconds = 60;
+  Start();
+  Client idle = Connect();
+  EXPECT_TRUE(idle.Ask(Get("/a")).keeps());
+  Client fresh = Connect();
+  Client running = Connect();
+  running.Send(Get("/wait"));
+  gate_.AwaitArrived(1);
+  std::thread stopper([&] { server_->Stop(20); });
+  EXPECT_TRUE(idle.IsEnded());
+  EXPECT_TRUE(fresh.IsEnded());
+  gate_.Open();
+  const struct Answer answer = running.Receive();
+  EXPECT_EQ(answer.body, "GET /wait? ");
+  EXPECT_TRUE(answer.Has("\r\nConnection: close\r\n"));
+  EXPECT_TRUE(running.IsEnded());
+  stopper.join();
+  server_->Stop(20);
+}
+
+TEST_F(HttpServerTest, StopWaitsNoLongerThanItsGrace) {
+  Start();
+  Client running = Connect();
+  running.Send(Get("/wait"));
+  gate_.AwaitArrived(1);
+  server_->Stop(1);
+  EXPECT_FALSE(running.IsReadable(0));
+  gate_.Open();
+  EXPECT_EQ(running.Receive().status(), 200);
+}
+
+TEST_F(HttpServerTest, MayBeDestroyedWithConnectionsInEveryState) {
+  options_.workers = 1;
+  for (int round = 0; round < 10; ++round) {
+    Start();
+    Client fresh = Connect();
+    Client idle = Connect();
+    EXPECT_EQ(idle.Ask(Get("/a")).status(), 200);
+    Client head = Connect();
+    head.Send("GET /");
+    Client body = Connect();
+    body.Send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nb");
+    Client chunks = Connect();
+    chunks.Send(PostChunks("3\r\na"));
+    Client refused = Connect();
+    EXPECT_EQ(refused.Ask(Post("/none", "b")).status(), 413);
+    Client taking = Connect(/*receive_buffer=*/4096);
+    for (int i = 0; i < 8; ++i) taking.Send(Get("/much?1000000"));
+    EXPECT_TRUE(taking.IsReadable(10'000));
+    Client running = Connect();
+    Client waiting = Connect();
+    if (round % 2 == 0) {
+      running.Send(Get("/echo"));
+      waiting.Send(Get("/much?1000000"));
+    }
+    if (round % 3 == 0) server_->Stop(0);
+    server_.reset();
+    EXPECT_TRUE(fresh.IsEnded());
+    EXPECT_TRUE(idle.IsEnded());
+  }
+}
+
+TEST_F(HttpServerTest, IsDestroyedOnceTheHandlerReturns) {
+  options_.workers = 1;
+  Start();
+  Client running = Connect();
+  running.Send(Get("/wait"));
+  gate_.AwaitArrived(1);
+  Client waiting = Connect();
+  waiting.Send(Get("/a"));
+  std::thread destroyer([&] { server_.reset(); });
+  gate_.Open();
+  destroyer.join();
+  EXPECT_TRUE(waiting.IsReadable(10'000));
+}
+
+TEST_F(HttpServerTest, ClientsGetTheirOwnAnswers) {
+  Start();
+  std::atomic<int> good = 0;
+  std::vector<std::thread> clients;
+  for (int c = 0; c < 8; ++c) {
+    clients.emplace_back([&, c] {
+      Client client = Connect();
+      for (int i = 0; i < 200; ++i) {
+        const std::string name = std::to_string(c) + "-" + std::to_string(i);
+        const bool posts = i % 2 == 0;
+        const struct Answer answer =
+            client.Ask(posts ? Post("/p" + name, name) : Get("/g?" + name));
+        good += answer.body == (posts ? "POST /p" + name + "? " + name : "GET /g?" + name + " ");
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(good, 8 * 200);
+}
+
+TEST_F(HttpServerTest, OutlivesRandomRequests) {
+  options_.connections_limit = 16;
+  Start();
+  std::mt19937 random(20240607);
+  const auto below = [&](std::size_t end) { return static_cast<std::size_t>(random() % end); };
+  const std::string kModels[] = {
+      Get("/a", "Accept: */*\r\n"), Post("/echo", "some body", "Expect: 100-continue\r\n"),
+      PostChunks("3\r\nabc\r\nA;n=v\r\n0123456789\r\n0\r\nMore: 1\r\n\r\n"),
+      Get("/a") + PostChunks("1\r\na\r\n0\r\n\r\n") + Get("/b"), ""};
+  constexpr std::string_view kPieces[] = {
+      "\r\n", "\n",   "\r",           ":", " ",  {"\0", 1}, "0",     ";",
+      "ffff", "\xff", "HTTP/1.1\r\n", "=", "\"", "\t",      "\r\n ", "0\r\n\r\n"};
+  for (int i = 0; i < 1000; ++i) {
+    std::string request = kModels[below(std::size(kModels))];
+    if (request.empty()) {
+      for (std::size_t n = below(600); n > 0; --n) request.push_back(static_cast<char>(random()));
+    }
+    for (std::size_t n = below(4); n > 0; --n) {
+      const std::size_t at = below(request.size() + 1);
+      switch (below(4)) {
+        case 0: request.insert(at, kPieces[below(std::size(kPieces))]); break;
+        case 1: request.erase(at, below(8)); break;
+        case 2: request.resize(at); break;
+        default:
+          if (at < request.size()) request[at] = static_cast<char>(random());
+      }
+    }
+    Client client = Connect();
+    const std::size_t cut = below(request.size() + 1);
+    client.Send(std::string_view(request).substr(0, cut));
+    client.Send(std::string_view(request).substr(cut));
+    if (below(2) == 0) continue;  // leaves without a word
+    client.EndSending();
+    while (!client.Receive().head.empty()) {
+    }
+  }
+  EXPECT_EQ(Connect().Ask(Get("/a")).status(), 200);
+}
+
+TEST(HttpServerStartTest, SaysWhyItCannotListen) {
+  const JudgeBody none = [](const HttpRequest&) { return BodyVerdict(); };
+  const Handler handler = [](const HttpRequest&) { return HttpResponse(); };
+  const auto start = [&](const std::string& address, std::uint16_t port) {
+    HttpServerOptions options;
+    options.address = address;
+    options.port = port;
+    return HttpServer::Start(options, none, handler);
+  };
+  EXPECT_EQ(start("somewhere", 0).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(start("192.0.2.1", 0).status().code(), Code::kInvalidArgument);
+  const auto first = start("localhost", 0);
+  ASSERT_TRUE(first.ok());
+  const auto second = start("127.0.0.1", first->get()->port());
+  EXPECT_EQ(second.status().code(), Code::kFailedPrecondition);
+  EXPECT_NE(second.status().message().find("name another port"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace headway::server

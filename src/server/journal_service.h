@@ -1,0 +1,32 @@
+#pragma once
+
+#include <headway/v1/journal_service.pb.h>
+
+#include <mutex>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "server/connect.h"
+#include "store/record_store.h"
+
+namespace headway::server {
+
+/// JournalService of proto/: takes in journals. Any thread; pieces are kept one request at a time.
+class JournalService {
+ public:
+  /// Both must outlive it.
+  JournalService(store::RecordStore* store, const Clock* clock) : store_(store), clock_(clock) {}
+
+  void AddTo(ConnectRouter* router);
+
+  Result<v1::AppendJournalsResponse> AppendJournals(const v1::AppendJournalsRequest& request);
+
+ private:
+  Result<bool> Fits(const JournalUid& uid, const v1::JournalPiece& piece, std::uint64_t stored);
+
+  store::RecordStore* store_;
+  const Clock* clock_;
+  std::mutex mutex_;  // what is there may not change between the look and the append
+};
+
+}  // namespace headway::server

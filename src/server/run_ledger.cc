@@ -1,0 +1,182 @@
+#include "server/run_ledger.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/limits.h"
+#include "journal/bytes.h"
+#include "journal/reader.h"
+#include "runs/findings.h"
+#include "runs/merge.h"
+#include "runs/runs.h"
+
+namespace headway::server {
+namespace {
+
+/// A journal as the store keeps it.
+class StoredBytes : public journal::JournalBytes {
+ public:
+  StoredBytes(store::RecordStore* store, const store::Journal& journal)
+      : store_(store), journal_(journal) {}
+
+  Result<std::uint64_t> Size() override { return journal::SlotOffset(journal_.state.slots); }
+
+  Result<std::size_t> ReadAt(void* data, std::size_t size, std::uint64_t offset) override {
+    auto* out = static_cast<char*>(data);
+    std::size_t done = 0;
+    while (done < size && offset < journal::kHeaderBytes) {
+      const std::size_t count = std::min<std::size_t>(size - done, journal::kHeaderBytes - offset);
+      std::string head = journal_.identity.header;
+      head.resize(journal::kHeaderBytes, '\0');
+      std::copy_n(journal_.state.counters.data(),
+                  std::min(journal_.state.counters.size(), head.size() - journal::kLiveOffset),
+                  head.data() + journal::kLiveOffset);
+      std::memcpy(out + done, head.data() + offset, count);
+      done += count;
+      offset += count;
+    }
+    if (done == size) return done;
+    // Readers ask for whole slots.
+    const std::uint64_t first = (offset - journal::kHeaderBytes) / journal::kSlotBytes;
+    const std::uint64_t skip = (offset - journal::kHeaderBytes) % journal::kSlotBytes;
+    const std::uint64_t want = (skip + size - done + journal::kSlotBytes - 1) / journal::kSlotBytes;
+    const Result<std::string> slots = store_->ReadSlots(journal_.identity.uid, first, want);
+    if (!slots.ok()) return slots.status();
+    if (slots->size() <= skip) return done;
+    const std::size_t count = std::min<std::size_t>(size - done, slots->size() - skip);
+    std::memcpy(out + done, slots->data() + skip, count);
+    return done + count;
+  }
+
+  /// Also looks at what is there now: a reader does so before it reads on.
+  Result<Liveness> Probe(const journal::Header&) override {
+    Result<store::Journal> now = store_->FindJournal(journal_.identity.uid);
+    if (!now.ok()) return now.status();
+    journal_ = *std::move(now);
+    return journal_.state.writer;
+  }
+
+  void Release() override {}
+
+ private:
+  store::RecordStore* store_;
+  store::Journal journal_;
+};
+
+Result<journal::Header> HeaderOf(const store::Journal& journal) {
+  return journal::DecodeHeader(reinterpret_cast<const std::byte*>(journal.identity.header.data()),
+                               journal.identity.header.size(),
+                               "journal " + ToHex(journal.identity.uid));
+}
+
+bool Same(const std::optional<ClockAnchor>& a, const std::optional<ClockAnchor>& b) {
+  if (!a || !b) return a.has_value() == b.has_value();
+  return a->wall.ns == b->wall.ns && a->mono.ns == b->mono.ns;
+}
+
+}  // namespace
+
+RunLedger::RunLedger(store::RecordStore* store, RunUid uid) : store_(store), uid_(uid) {
+  StartOver();
+}
+
+void RunLedger::StartOver() {
+  sources_.clear();  // they refer to the ledger
+  ledger_.emplace();
+  known_.clear();
+}
+
+Status RunLedger::Refresh() {
+  const Result<std::vector<store::Journal>> journals = store_->ListJournals(uid_);
+  if (!journals.ok()) return journals.status();
+  runs::Run run;
+  for (const store::Journal& journal : *journals) {
+    Result<journal::Header> header = HeaderOf(journal);
+    if (!header.ok()) return header.status();
+    run.journals.push_back({{}, *std::move(header)});
+  }
+  const runs::Clocks clocks(run);
+  bool anew = known_.size() > journals->size();
+  for (std::size_t i = 0; i < journals->size(); ++i) {
+    const auto known = known_.find((*journals)[i].identity.uid);
+    if (known == known_.end()) continue;
+    anew |= !Same(known->second.anchor, clocks.AnchorOf(run.journals[i].header));
+  }
+  if (anew) StartOver();
+  Status status;
+  for (runs::Source& source : sources_) {
+    if (status.ok()) status = source.Refresh();
+  }
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < journals->size() && status.ok(); ++i) {
+    const store::Journal& journal = (*journals)[i];
+    if (known_.contains(journal.identity.uid)) continue;
+    status = Open(journal, run.journals[i].header, clocks);
+    bytes += journal.state.slots * journal::kSlotBytes;
+  }
+  if (status.ok()) {
+    status = runs::Merge(&sources_, {}, bytes, &*ledger_, {}).status();
+  }
+  if (!status.ok()) {
+    StartOver();  // where the reading stopped nobody knows
+    return status;
+  }
+  Settle();
+  return OkStatus();
+}
+
+Status RunLedger::Open(const store::Journal& journal, const journal::Header& header,
+                       const runs::Clocks& clocks) {
+  const WriterId writer = ledger_->AddWriter(journal::ToModelWriter(header));
+  auto names = std::make_unique<NameTable>();
+  Known known = {.anchor = clocks.AnchorOf(header),
+                 .supervisor = header.origin == journal::Origin::kSupervisor};
+  auto reader = journal::JournalReader::Open(
+      std::make_unique<StoredBytes>(store_, journal), "journal " + ToHex(header.uid),
+      {.names = names.get(), .writer = writer, .anchor = known.anchor});
+  if (!reader.ok()) return reader.status();
+  known_[journal.identity.uid] = known;
+  sources_.emplace_back(*std::move(reader), std::move(names), writer, ledger_->names());
+  return OkStatus();
+}
+
+void RunLedger::Settle() {
+  for (const runs::Source& source : sources_) {
+    const Liveness liveness = source.reader().liveness();
+    known_[source.reader().header().uid].liveness = liveness;
+    ledger_->SetLiveness(source.writer(), liveness);
+  }
+  std::erase_if(sources_, [this](const runs::Source& source) {
+    if (source.reader().liveness() != Liveness::kDead) return false;
+    const bool stepped = known_[source.reader().header().uid].anchor.has_value();
+    ledger_->Add(runs::Findings(source.reader().summary(), source.writer(), source.dropped(), 0,
+                                stepped, ledger_->names()));
+    return true;
+  });
+  const bool supervised = std::ranges::any_of(known_, [](const auto& entry) {
+    return entry.second.supervisor && entry.second.liveness == Liveness::kAlive;
+  });
+  ledger_->SetSupervised(supervised);
+}
+
+Result<RunLedgers::Use> RunLedgers::Take(const RunUid& uid) {
+  std::shared_ptr<Use::Entry> entry;
+  {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<Use::Entry>& kept = entries_[uid];
+    if (kept == nullptr) kept = std::make_shared<Use::Entry>(store_, uid);
+    entry = kept;
+    std::erase(order_, uid);
+    order_.push_back(uid);
+    if (order_.size() > limits::kServerLedgers) {
+      entries_.erase(order_.front());
+      order_.erase(order_.begin());
+    }
+  }
+  Use use(std::move(entry));
+  HEADWAY_RETURN_IF_ERROR(use->Refresh());
+  return use;
+}
+
+}  // namespace headway::server

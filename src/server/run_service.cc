@@ -1,0 +1,223 @@
+#include "server/run_service.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/limits.h"
+#include "runs/question.h"
+#include "wire/report.h"
+
+namespace headway::server {
+namespace {
+
+constexpr int kRunsPageDefault = 100;
+constexpr int kRowsPageDefault = 10'000;
+
+std::string ProjectOf(const std::string& project) { return project.empty() ? "default" : project; }
+
+Result<std::size_t> PageSize(std::int32_t asked, int usual, int most) {
+  if (asked < 0) return Status(Code::kInvalidArgument, "page_size is below 0");
+  return static_cast<std::size_t>(asked == 0 ? usual : std::min(asked, most));
+}
+
+std::vector<runs::Run> ToRuns(const std::vector<store::RunRow>& rows) {
+  std::vector<runs::Run> all;
+  all.reserve(rows.size());
+  for (const store::RunRow& row : rows) {
+    runs::Run& run = all.emplace_back();
+    run.project = row.project;
+    run.name = row.name;
+    run.uid = row.uid;
+    run.start = row.start;
+  }
+  runs::Label(&all);
+  return all;
+}
+
+runs::Question ToQuestion(const v1::TimeSelection& time) {
+  runs::Question question;
+  if (time.has_as_of()) question.as_of = time.as_of();
+  if (time.has_from()) question.from = time.from();
+  if (time.has_to()) question.to = time.to();
+  if (time.has_last_ns()) question.last_ns = time.last_ns();
+  return question;
+}
+
+// Where a page begins, and as of when all pages are.
+struct PageToken {
+  std::int64_t as_of = 0;
+  std::uint64_t index = 0;
+
+  std::string Text() const { return std::to_string(as_of) + "/" + std::to_string(index); }
+};
+
+Result<PageToken> ParseToken(const std::string& text) {
+  PageToken token;
+  const char* const end = text.data() + text.size();
+  const auto as_of = std::from_chars(text.data(), end, token.as_of);
+  if (as_of.ec == std::errc() && as_of.ptr != end && *as_of.ptr == '/') {
+    const auto index = std::from_chars(as_of.ptr + 1, end, token.index);
+    if (index.ec == std::errc() && index.ptr == end) return token;
+  }
+  return Status(Code::kInvalidArgument, "the page_token is none of an answer");
+}
+
+}  // namespace
+
+void RunService::AddTo(ConnectRouter* router) {
+  router->Add<v1::ListRunsRequest, v1::ListRunsResponse>(
+      "headway.v1.RunService.ListRuns",
+      [this](const Caller&, const auto& request) { return ListRuns(request); });
+  router->Add<v1::GetRunRequest, v1::Run>(
+      "headway.v1.RunService.GetRun",
+      [this](const Caller&, const auto& request) { return GetRun(request); });
+  router->Add<v1::GetReportRequest, v1::Report>(
+      "headway.v1.RunService.GetReport",
+      [this](const Caller&, const auto& request) { return GetReport(request); });
+  router->Add<v1::ListIntervalsRequest, v1::ListIntervalsResponse>(
+      "headway.v1.RunService.ListIntervals",
+      [this](const Caller&, const auto& request) { return ListIntervals(request); });
+  router->Add<v1::ListStepsRequest, v1::ListStepsResponse>(
+      "headway.v1.RunService.ListSteps",
+      [this](const Caller&, const auto& request) { return ListSteps(request); });
+}
+
+Result<v1::ListRunsResponse> RunService::ListRuns(const v1::ListRunsRequest& request) {
+  const Result<std::size_t> size =
+      PageSize(request.page_size(), kRunsPageDefault, limits::kRunsPage);
+  if (!size.ok()) return size.status();
+  const auto rows = store_->ListRuns(ProjectOf(request.project()), "");
+  if (!rows.ok()) return rows.status();
+  const std::vector<runs::Run> all = ToRuns(*rows);
+  auto next = all.begin();
+  if (!request.page_token().empty()) {
+    // The last run of the page before: others may have begun since.
+    const Result<RunUid> last = ParseUid<RunUid>(request.page_token());
+    if (!last.ok()) {
+      return Status(Code::kInvalidArgument, "the page_token is none of an answer");
+    }
+    next = std::ranges::find(all, *last, &runs::Run::uid);
+    if (next != all.end()) ++next;
+  }
+  v1::ListRunsResponse response;
+  for (; next != all.end() && static_cast<std::size_t>(response.runs_size()) < *size; ++next) {
+    Result<v1::Run> run = Describe(*next);
+    if (!run.ok()) return run.status();
+    *response.add_runs() = *std::move(run);
+  }
+  if (next != all.end()) response.set_next_page_token(ToHex((next - 1)->uid));
+  return response;
+}
+
+Result<v1::Run> RunService::GetRun(const v1::GetRunRequest& request) {
+  const Result<runs::Run> run = Find(ProjectOf(request.project()), request.run());
+  if (!run.ok()) return run.status();
+  return Describe(*run);
+}
+
+Result<runs::Run> RunService::Find(const std::string& project, const std::string& label) {
+  for (const std::string& name : {label, label.substr(0, label.rfind('@')), std::string()}) {
+    const auto rows = store_->ListRuns(project, name);
+    if (!rows.ok()) return rows.status();
+    for (runs::Run& run : ToRuns(*rows)) {
+      if (run.label == label || ToHex(run.uid) == label) return std::move(run);
+    }
+  }
+  return Status(Code::kNotFound, "no run \"" + label + "\" in project \"" + project + "\"");
+}
+
+Result<v1::Run> RunService::Describe(const runs::Run& run) {
+  const auto journals = store_->ListJournals(run.uid);
+  if (!journals.ok()) return journals.status();
+  const auto bytes = store_->StoredBytes(run.uid);
+  if (!bytes.ok()) return bytes.status();
+  v1::Run described;
+  described.set_project(run.project);
+  described.set_name(run.name);
+  described.set_label(run.label);
+  described.set_uid(ToHex(run.uid));
+  described.set_start(run.start);
+  described.set_stored_bytes(static_cast<std::int64_t>(*bytes));
+  described.set_journals(static_cast<std::int32_t>(journals->size()));
+  return described;
+}
+
+Result<v1::Report> RunService::GetReport(const v1::GetReportRequest& request) {
+  const Result<runs::Run> run = Find(ProjectOf(request.project()), request.run());
+  if (!run.ok()) return run.status();
+  const Result<RunLedgers::Use> use = ledgers_->Take(run->uid);
+  if (!use.ok()) return use.status();
+  ledger::Ledger* const ledger = (*use)->ledger();
+  const auto query = runs::MakeQuery(ToQuestion(request.time()), ledger, clock_->Wall());
+  if (!query.ok()) return query.status();
+  Report report = ledger->MakeReport(*query);
+  report.run = run->label;
+  report.project = run->project;
+  return wire::ToProto(report);
+}
+
+// Calls `rows(ledger, query)` for a list and tells it which part to take; returns the next token.
+template <typename Request, typename Rows>
+Result<std::string> RunService::Page(const Request& request, Rows rows) {
+  const Result<std::size_t> size =
+      PageSize(request.page_size(), kRowsPageDefault, limits::kRowsPage);
+  if (!size.ok()) return size.status();
+  const Result<runs::Run> run = Find(ProjectOf(request.project()), request.run());
+  if (!run.ok()) return run.status();
+  const Result<RunLedgers::Use> use = ledgers_->Take(run->uid);
+  if (!use.ok()) return use.status();
+  ledger::Ledger* const ledger = (*use)->ledger();
+  runs::Question question = ToQuestion(request.time());
+  PageToken token;
+  if (!request.page_token().empty()) {
+    const Result<PageToken> parsed = ParseToken(request.page_token());
+    if (!parsed.ok()) return parsed.status();
+    token = *parsed;
+    question.as_of = "@" + std::to_string(token.as_of);
+  }
+  auto query = runs::MakeQuery(question, ledger, clock_->Wall());
+  if (!query.ok()) return query.status();
+  if (request.page_token().empty()) token.as_of = ledger->MakeReport(*query).as_of;
+  const std::size_t count = rows(ledger, *query, token.index, *size);
+  token.index += *size;
+  return token.index < count ? token.Text() : std::string();
+}
+
+Result<v1::ListIntervalsResponse> RunService::ListIntervals(
+    const v1::ListIntervalsRequest& request) {
+  v1::ListIntervalsResponse response;
+  Result<std::string> next =
+      Page(request, [&response](ledger::Ledger* ledger, const ledger::Query& query,
+                                std::uint64_t first, std::size_t size) {
+        const std::vector<TimelineInterval> all = ledger->Timeline(query);
+        for (std::uint64_t i = first; i < all.size() && i - first < size; ++i) {
+          *response.add_intervals() = wire::ToProto(all[i]);
+        }
+        return all.size();
+      });
+  if (!next.ok()) return next.status();
+  response.set_next_page_token(*std::move(next));
+  return response;
+}
+
+Result<v1::ListStepsResponse> RunService::ListSteps(const v1::ListStepsRequest& request) {
+  v1::ListStepsResponse response;
+  Result<std::string> next =
+      Page(request, [&response](ledger::Ledger* ledger, const ledger::Query& query,
+                                std::uint64_t first, std::size_t size) {
+        const std::vector<StepSummary> all = ledger->Steps(query);
+        for (std::uint64_t i = first; i < all.size() && i - first < size; ++i) {
+          *response.add_steps() = wire::ToProto(all[i]);
+        }
+        return all.size();
+      });
+  if (!next.ok()) return next.status();
+  response.set_next_page_token(*std::move(next));
+  return response;
+}
+
+}  // namespace headway::server

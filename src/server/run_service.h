@@ -1,0 +1,40 @@
+#pragma once
+
+#include <headway/v1/run_service.pb.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "runs/runs.h"
+#include "server/connect.h"
+#include "server/run_ledger.h"
+#include "store/record_store.h"
+
+namespace headway::server {
+
+/// RunService of proto/. Any thread.
+class RunService {
+ public:
+  /// All must outlive it.
+  RunService(store::RecordStore* store, RunLedgers* ledgers, const Clock* clock)
+      : store_(store), ledgers_(ledgers), clock_(clock) {}
+
+  void AddTo(ConnectRouter* router);
+
+  Result<v1::ListRunsResponse> ListRuns(const v1::ListRunsRequest& request);
+  Result<v1::Run> GetRun(const v1::GetRunRequest& request);
+  Result<v1::Report> GetReport(const v1::GetReportRequest& request);
+  Result<v1::ListIntervalsResponse> ListIntervals(const v1::ListIntervalsRequest& request);
+  Result<v1::ListStepsResponse> ListSteps(const v1::ListStepsRequest& request);
+
+ private:
+  Result<runs::Run> Find(const std::string& project, const std::string& label);
+  Result<v1::Run> Describe(const runs::Run& run);
+  template <typename Request, typename Rows>
+  Result<std::string> Page(const Request& request, Rows rows);
+
+  store::RecordStore* store_;
+  RunLedgers* ledgers_;
+  const Clock* clock_;
+};
+
+}  // namespace headway::server

@@ -1,0 +1,110 @@
+#include "server/server.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/files.h"
+#include "base/limits.h"
+#include "server/access.h"
+#include "server/connect.h"
+#include "server/http_server.h"
+#include "server/journal_service.h"
+#include "server/run_ledger.h"
+#include "server/run_service.h"
+
+namespace headway::server {
+namespace {
+
+bool IsLoopback(const std::string& address) {
+  if (address == "localhost") return true;
+  in_addr v4;
+  if (::inet_pton(AF_INET, address.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
+  in6_addr v6;
+  return ::inet_pton(AF_INET6, address.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+}  // namespace
+
+struct Server::Impl {
+  Impl(Access access_found, std::unique_ptr<store::RecordStore> opened, const Clock* clock)
+      : access(std::move(access_found)),
+        store(std::move(opened)),
+        ledgers(store.get()),
+        journals(store.get(), clock),
+        runs(store.get(), &ledgers, clock),
+        router([this](const HttpRequest& head) { return access.Authenticate(head); }) {
+    journals.AddTo(&router);
+    runs.AddTo(&router);
+  }
+
+  // Whatever needs no body is known by the head.
+  std::optional<HttpResponse> AnswerByHead(const HttpRequest& head) const {
+    if (head.path == "/healthz") {
+      if (head.method == "GET" || head.method == "HEAD") return HttpResponse{.body = "ok\n"};
+      HttpResponse refusal{.status = 405, .body = "only GET and HEAD are answered\n"};
+      refusal.headers.emplace_back("Allow", "GET, HEAD");
+      return refusal;
+    }
+    return router.Refuse(head);
+  }
+
+  Access access;
+  std::string token_path;
+  std::unique_ptr<store::RecordStore> store;
+  RunLedgers ledgers;
+  JournalService journals;
+  RunService runs;
+  ConnectRouter router;
+  std::unique_ptr<HttpServer> http;  // last: it calls the others
+};
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Server::~Server() = default;
+
+Result<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
+                                              std::unique_ptr<store::RecordStore> store,
+                                              const Clock* clock) {
+  if (!options.access_control && !IsLoopback(options.address)) {
+    return Status(Code::kInvalidArgument,
+                  "a server without access control listens on this machine only (127.0.0.1), not "
+                  "on " +
+                      options.address);
+  }
+  HEADWAY_RETURN_IF_ERROR(MakeDirectories(options.dir));
+  std::string token_path;
+  Access access = Access::Open();
+  if (options.access_control) {
+    token_path = JoinPath(options.dir, "admin-token");
+    Result<Access> found = Access::WithTokenFile(token_path);
+    if (!found.ok()) return found.status();
+    access = *std::move(found);
+  }
+  auto impl = std::make_unique<Impl>(std::move(access), std::move(store), clock);
+  impl->token_path = std::move(token_path);
+  Impl* const raw = impl.get();
+  Result<std::unique_ptr<HttpServer>> http = HttpServer::Start(
+      {.address = options.address, .port = options.port},
+      [raw](const HttpRequest& head) -> BodyVerdict {
+        if (head.path == "/healthz") return {};
+        return {.limit = limits::kServerRequestBytes, .refusal = raw->AnswerByHead(head)};
+      },
+      [raw](const HttpRequest& request) {
+        if (std::optional<HttpResponse> answer = raw->AnswerByHead(request)) {
+          return *std::move(answer);
+        }
+        return raw->router.Answer(request);
+      });
+  if (!http.ok()) return http.status();
+  impl->http = *std::move(http);
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+std::uint16_t Server::port() const { return impl_->http->port(); }
+const std::string& Server::token_path() const { return impl_->token_path; }
+void Server::Stop(int grace_seconds) { impl_->http->Stop(grace_seconds); }
+
+}  // namespace headway::server

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace headway::server {
+
+/// The bytes behind one or more zstd frames. InvalidArgument: they are none, or are cut off;
+/// ResourceExhausted: there would be more than `bytes_limit`, of which no more is ever held.
+Result<std::string> Decompress(std::string_view packed, std::size_t bytes_limit);
+
+}  // namespace headway::server

@@ -1,0 +1,543 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "base/uid.h"
+#include "store/record_store.h"
+
+/// What every RecordStore must do. An implementation's test says
+///
+///   INSTANTIATE_TYPED_TEST_SUITE_P(Sqlite, RecordStoreConformance, SqlitePlace);
+///
+/// in namespace headway::store. A Place is made anew for each test, has no store in it at first and
+/// takes away with it what there is at the end. `std::unique_ptr<RecordStore> Open()` makes the
+/// store or opens what was kept; the store that it returned before is gone by then.
+
+namespace headway::store {
+
+/// A slot that differs from all others: its number, a salt, and what looks like a checksum.
+inline std::string TestSlot(std::uint64_t slot, std::uint64_t salt) {
+  std::uint64_t words[4] = {(slot + 1) * 0x9e3779b97f4a7c15ull ^ salt, slot * 1'000'003, slot,
+                            salt};
+  return {reinterpret_cast<const char*>(words), sizeof words};
+}
+
+/// Slots [first, first + count).
+inline std::string TestSlots(std::uint64_t first, std::uint64_t count, std::uint64_t salt = 0) {
+  std::string slots;
+  slots.reserve(count * kSlotBytes);
+  for (std::uint64_t i = 0; i < count; ++i) slots += TestSlot(first + i, salt);
+  return slots;
+}
+
+/// The n-th journal of the run `run` in `project`.
+inline JournalIdentity TestIdentity(const std::string& project, const std::string& run, int n = 0) {
+  const std::string text = project + "/" + run;
+  JournalIdentity identity;
+  identity.run_uid = DeriveUid<RunUid>(text);
+  identity.uid = DeriveUid<JournalUid>(text + "/" + std::to_string(n));
+  identity.project = project;
+  identity.run = run;
+  identity.start = 1'700'000'000'000'000'000 + n;
+  identity.header = std::string("header\0of ", 10) + text + std::to_string(n);
+  identity.header.resize(3840);
+  return identity;
+}
+
+inline Batch TestBatch(const JournalIdentity& identity, std::uint64_t first_slot,
+                       std::string_view slots) {
+  Batch batch;
+  batch.identity = identity;
+  batch.first_slot = first_slot;
+  batch.slots = slots;
+  batch.counters = std::string("\0counters", 9);
+  batch.writer = Liveness::kAlive;
+  batch.heard = 1'700'000'000'000'000'007;
+  return batch;
+}
+
+inline Status AppendOne(RecordStore* store, const Batch& batch) {
+  return store->Append(std::span(&batch, 1));
+}
+
+inline void ExpectSame(const JournalIdentity& a, const JournalIdentity& b) {
+  EXPECT_EQ(a.uid, b.uid);
+  EXPECT_EQ(a.run_uid, b.run_uid);
+  EXPECT_EQ(a.project, b.project);
+  EXPECT_EQ(a.run, b.run);
+  EXPECT_EQ(a.start, b.start);
+  EXPECT_TRUE(a.header == b.header);
+}
+
+template <typename Place>
+class RecordStoreConformance : public testing::Test {
+ protected:
+  RecordStoreConformance() { Reopen(); }
+
+  void Reopen() {
+    store_.reset();
+    store_ = place_.Open();
+    HEADWAY_CHECK(store_ != nullptr);
+  }
+  Status Append(const JournalIdentity& identity, std::uint64_t first_slot, std::string_view slots) {
+    return AppendOne(store_.get(), TestBatch(identity, first_slot, slots));
+  }
+  std::string ReadAll(const JournalIdentity& identity) {
+    return store_->ReadSlots(identity.uid, 0, ~std::uint64_t{0}).value();
+  }
+  void ExpectNothingOf(const JournalIdentity& identity) {
+    EXPECT_EQ(store_->FindJournal(identity.uid).status().code(), Code::kNotFound);
+    EXPECT_EQ(store_->ReadSlots(identity.uid, 0, 1).status().code(), Code::kNotFound);
+    EXPECT_EQ(store_->FindRun(identity.run_uid).status().code(), Code::kNotFound);
+    EXPECT_TRUE(store_->ListJournals(identity.run_uid)->empty());
+    EXPECT_TRUE(store_->ListRuns(identity.project, "")->empty());
+    EXPECT_EQ(*store_->StoredBytes(identity.run_uid), 0u);
+  }
+
+  Place place_;
+  std::unique_ptr<RecordStore> store_;
+};
+TYPED_TEST_SUITE_P(RecordStoreConformance);
+
+TYPED_TEST_P(RecordStoreConformance, AnEmptyStoreHasNothing) {
+  this->ExpectNothingOf(TestIdentity("p", "r"));
+  EXPECT_TRUE(this->store_->ListProjects()->empty());
+  EXPECT_TRUE(this->store_->Append({}).ok());
+  this->Reopen();
+  this->ExpectNothingOf(TestIdentity("p", "r"));
+}
+
+TYPED_TEST_P(RecordStoreConformance, KeepsWhatItIsTold) {
+  const JournalIdentity identity = TestIdentity("project", "run");
+  const std::string slots = TestSlots(0, 100);
+  const Batch batch = TestBatch(identity, 0, slots);
+  ASSERT_TRUE(AppendOne(this->store_.get(), batch).ok());
+  for (int pass = 0; pass < 2; ++pass) {
+    const Result<Journal> journal = this->store_->FindJournal(identity.uid);
+    ASSERT_TRUE(journal.ok()) << journal.status().ToString();
+    ExpectSame(journal->identity, identity);
+    EXPECT_EQ(journal->state, (JournalState{100, batch.counters, batch.writer, batch.heard}));
+    EXPECT_EQ(this->ReadAll(identity), slots);
+    const RunRow run{identity.run_uid, "project", "run", identity.start};
+    EXPECT_EQ(*this->store_->FindRun(identity.run_uid), run);
+    EXPECT_EQ(*this->store_->ListRuns("project", ""), std::vector{run});
+    EXPECT_EQ(*this->store_->ListProjects(), std::vector<std::string>{"project"});
+    ASSERT_EQ(this->store_->ListJournals(identity.run_uid)->size(), 1u);
+    this->Reopen();
+  }
+}
+
+TYPED_TEST_P(RecordStoreConformance, ReadsAnyPart) {
+  const JournalIdentity identity = TestIdentity("p", "r");
+  const std::string slots = TestSlots(0, 90);
+  for (std::uint64_t first = 0; first < 90; first += 30) {
+    ASSERT_TRUE(this->Append(identity, first, slots.substr(first * 32, 30 * 32)).ok());
+  }
+  const std::uint64_t marks[] = {0, 1, 29, 30, 31, 59, 60, 89, 90, 91, 1000, ~std::uint64_t{0}};
+  for (const std::uint64_t first : marks) {
+    for (const std::uint64_t count : marks) {
+      const std::uint64_t begin = std::min<std::uint64_t>(first, 90);
+      const std::uint64_t size = std::min<std::uint64_t>(count, 90 - begin);
+      EXPECT_EQ(*this->store_->ReadSlots(identity.uid, first, count),
+                slots.substr(begin * 32, size * 32))
+          << first << " " << count;
+    }
+  }
+}
+
+TYPED_TEST_P(RecordStoreConformance, AGapIsRefused) {
+  const JournalIdentity identity = TestIdentity("p", "r");
+  const std::string slots = TestSlots(0, 10);
+  EXPECT_EQ(this->Append(identity, 1, slots).code(), Code::kOutOfRange);
+  EXPECT_EQ(this->Append(identity, ~std::uint64_t{0}, slots).code(), Code::kOutOfRange);
+  this->ExpectNothingOf(identity);
+  ASSERT_TRUE(this->Append(identity, 0, slots).ok());
+  EXPECT_EQ(this->Append(identity, 11, slots).code(), Code::kOutOfRange);
+  EXPECT_EQ(this->Append(identity, 11, "").code(), Code::kOutOfRange);
+  EXPECT_EQ(this->ReadAll(identity), slots);
+}
+
+TYPED_TEST_P(RecordStoreConformance, APartOfASlotIsRefused) {
+  const JournalIdentity identity = TestIdentity("p", "r");
+  for (const std::size_t size : {1u, 31u, 33u}) {
+    EXPECT_EQ(this->Append(identity, 0, TestSlots(0, 2).substr(0, size)).code(),
+              Code::kInvalidArgument);
+  }
+  this->ExpectNothingOf(identity);
+}
+
+TYPED_TEST_P(RecordStoreConformance, AnotherHeaderIsRefused) {
+  const JournalIdentity identity = TestIdentity("p", "r");
+  const std::string slots = TestSlots(0, 10);
+  ASSERT_TRUE(this->Append(identity, 0, slots).ok());
+  JournalIdentity other = identity;
+  other.header[100] = 'x';
+  EXPECT_EQ(this->Append(other, 10, slots).code(), Code::kAlreadyExists);
+  other.header = identity.header.substr(1);
+  EXPECT_EQ(this->Append(other, 10, slots).code(), Code::kAlreadyExists);
+  other = identity;
+  other.run_uid = DeriveUid<RunUid>("another");
+  EXPECT_EQ(this->Append(other, 10, slots).code(), Code::kAlreadyExists);
+  ExpectSame(this->store_->FindJournal(identity.uid)->identity, identity);
+  EXPECT_EQ(this->ReadAll(identity), slots);
+  EXPECT_EQ(this->store_->FindRun(other.run_uid).status().code(), Code::kNotFound);
+}
+
+TYPED_TEST_P(RecordStoreConformance, ARunStaysInItsProjectAndUnderItsName) {
+  const JournalIdentity identity = TestIdentity("p", "r");
+  ASSERT_TRUE(this->Append(identity, 0, "").ok());
+  JournalIdentity other = TestIdentity("p", "r", 1);
+  other.project = "q";
+  EXPECT_EQ(this->Append(other, 0, "").code(), Code::kAlreadyExists);
+  other.project = "p";
+  other.run = "s";
+  EXPECT_EQ(this->Append(other, 0, "").code(), Code::kAlreadyExists);
+  EXPECT_EQ(*this->store_->ListProjects(), std::vector<std::string>{"p"});
+  EXPECT_EQ(this->store_->ListJournals(identity.run_uid)->size(), 1u);
+}
+
+TYPED_TEST_P(RecordStoreConformance, AllOrNothing) {
+  const JournalIdentity known = TestIdentity("p", "r");
+  const JournalIdentity fresh = TestIdentity("q", "s");
+  const std::string slots = TestSlots(0, 10);
+  ASSERT_TRUE(this->Append(known, 0, slots).ok());
+  const JournalState before = this->store_->FindJournal(known.uid)->state;
+  const std::uint64_t stored = *this->store_->StoredBytes(known.run_uid);
+  JournalIdentity other = known;
+  other.header += "x";
+  const std::string more = TestSlots(0, 20, 1);
+  for (const Batch& bad : {TestBatch(fresh, 21, more), TestBatch(other, 0, more),
+                           TestBatch(known, 0, std::string_view(more).substr(1))}) {
+    Batch change = TestBatch(known, 5, more);
+    change.counters = "others";
+    change.writer = Liveness::kDead;
+    change.heard += 5;
+    const std::vector<Batch> batches = {TestBatch(fresh, 0, more), change, bad};
+    EXPECT_FALSE(this->store_->Append(batches).ok());
+    this->ExpectNothingOf(fresh);
+    EXPECT_EQ(*this->store_->ListProjects(), std::vector<std::string>{"p"});
+    EXPECT_EQ(this->store_->FindJournal(known.uid)->state, before);
+    EXPECT_EQ(this->ReadAll(known), slots);
+    EXPECT_EQ(*this->store_->StoredBytes(known.run_uid), stored);
+  }
+  ASSERT_TRUE(this->Append(known, 10, slots).ok());  // it goes on
+}
+
+TYPED_TEST_P(RecordStoreConformance, ASignOfLifeChangesTheStateOnly) {
+  const JournalIdentity identity = TestIdentity("p", "r");
+  ASSERT_TRUE(this->Append(identity, 0, "").ok());  // also the first one
+  EXPECT_EQ(this->store_->FindJournal(identity.uid)->state.slots, 0u);
+  EXPECT_EQ(this->ReadAll(identity), "");
+  const std::string slots = TestSlots(0, 10);
+  ASSERT_TRUE(this->Append(identity, 0, slots).ok());
+  const std::uint64_t stored = *this->store_->StoredBytes(identity.run_uid);
+  Batch sign = TestBatch(identity, 10, "");
+  sign.counters = "";
+  sign.writer = Liveness::kDead;
+  sign.heard = -1;
+  ASSERT_TRUE(AppendOne(this->store_.get(), sign).ok());
+  EXPECT_EQ(this->store_->FindJournal(identity.uid)->state,
+            (JournalState{10, "", Liveness::kDead, -1}));
+  sign.first_slot = 3;
+  sign.writer = Liveness::kUnknown;
+  ASSERT_TRUE(AppendOne(this->store_.get(), sign).ok());
+  EXPECT_EQ(this->store_->FindJournal(identity.uid)->state,
+            (JournalState{10, "", Liveness::kUnknown, -1}));
+  EXPECT_EQ(this->ReadAll(identity), slots);
+  EXPECT_EQ(*this->store_->StoredBytes(identity.run_uid), stored);
+}
+
+TYPED_TEST_P(RecordStoreConformance, WhatComesLaterLiesOverWhatWasThere) {
+  const JournalIdentity identity = TestIdentity("p", "r");
+  std::string model = TestSlots(0, 40);
+  ASSERT_TRUE(this->Append(identity, 0, model).ok());
+  // Within; at the beginning; over the end; over several; all of it; the same again.
+  const std::pair<std::uint64_t, std::uint64_t> parts[] = {{10, 5}, {0, 3},  {35, 20}, {12, 40},
+                                                           {0, 60}, {55, 5}, {55, 5},  {59, 1}};
+  std::uint64_t salt = 0;
+  for (const auto& [first, count] : parts) {
+    const std::string slots = TestSlots(first, count, ++salt);
+    ASSERT_TRUE(this->Append(identity, first, slots).ok());
+    model.resize(std::max<std::size_t>(model.size(), (first + count) * 32));
+    model.replace(first * 32, slots.size(), slots);
+    EXPECT_EQ(this->ReadAll(identity), model) << first << " " << count;
+    EXPECT_EQ(*this->store_->ReadSlots(identity.uid, 11, 30), model.substr(11 * 32, 30 * 32));
+    EXPECT_EQ(this->store_->FindJournal(identity.uid)->state.slots, model.size() / 32);
+  }
+  this->Reopen();
+  EXPECT_EQ(this->ReadAll(identity), model);
+}
+
+TYPED_TEST_P(RecordStoreConformance, TakesManyJournalsAtOnce) {
+  constexpr int kJournals = 50;
+  std::vector<std::string> slots;
+  for (int i = 0; i < 2 * kJournals; ++i) {
+    slots.push_back(TestSlots(0, 1 + static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(i)));
+  }
+  std::vector<Batch> batches;
+  for (int i = 0; i < kJournals; ++i) {
+    const JournalIdentity identity = TestIdentity("p", "r" + std::to_string(i % 3), i);
+    const auto n = static_cast<std::size_t>(i);
+    batches.push_back(TestBatch(identity, 0, slots[n]));
+    batches.push_back(TestBatch(identity, n + 1, slots[n + kJournals]));  // goes on in the same one
+  }
+  ASSERT_TRUE(this->store_->Append(batches).ok());
+  for (int i = 0; i < kJournals; ++i) {
+    const auto n = static_cast<std::size_t>(i);
+    EXPECT_EQ(this->ReadAll(TestIdentity("p", "r" + std::to_string(i % 3), i)),
+              slots[n] + slots[n + kJournals]);
+  }
+  EXPECT_EQ(this->store_->ListRuns("p", "")->size(), 3u);
+}
+
+TYPED_TEST_P(RecordStoreConformance, TakesALargeBatch) {
+  const JournalIdentity identity = TestIdentity("p", "r");
+  const std::uint64_t count = 150'001;
+  std::string slots = TestSlots(0, count);
+  ASSERT_TRUE(this->Append(identity, 0, slots).ok());
+  EXPECT_TRUE(this->ReadAll(identity) == slots);
+  const std::string middle = TestSlots(60'000, 80'000, 1);
+  ASSERT_TRUE(this->Append(identity, 60'000, middle).ok());
+  slots.replace(60'000 * 32, middle.size(), middle);
+  for (const std::uint64_t first : {0u, 59'999u, 65'535u, 65'536u, 131'071u, 139'999u, 149'000u}) {
+    EXPECT_TRUE(*this->store_->ReadSlots(identity.uid, first, 1001) ==
+                slots.substr(first * 32, 1001 * 32))
+        << first;
+  }
+  EXPECT_TRUE(this->ReadAll(identity) == slots);
+}
+
+TYPED_TEST_P(RecordStoreConformance, ListsProjectsAndRuns) {
+  const auto add = [this](const std::string& project, const std::string& run, const char* seed,
+                          std::int64_t start) {
+    JournalIdentity identity = TestIdentity(project, run);
+    identity.run_uid = DeriveUid<RunUid>(seed);
+    identity.uid = DeriveUid<JournalUid>(seed);
+    identity.start = start;
+    EXPECT_TRUE(this->Append(identity, 0, TestSlots(0, 1)).ok());
+    return RunRow{identity.run_uid, project, run, start};
+  };
+  const RunRow old = add("b", "same", "1", 10);
+  const RunRow twin = add("b", "same", "2", 20);
+  const RunRow late = add("b", "other", "3", 30);
+  const RunRow alike = add("b", "other", "4", 30);
+  const RunRow elsewhere = add("a", "same", "5", 25);
+  add("B", "same", "6", -1);
+  EXPECT_EQ(*this->store_->ListProjects(), (std::vector<std::string>{"B", "a", "b"}));
+  std::vector<RunRow> all = {old, twin, late, alike};
+  std::sort(all.begin(), all.end(), [](const RunRow& a, const RunRow& b) {
+    return std::tie(a.start, a.uid) > std::tie(b.start, b.uid);
+  });
+  EXPECT_EQ(*this->store_->ListRuns("b", ""), all);
+  EXPECT_EQ(*this->store_->ListRuns("b", std::string_view()), all);
+  EXPECT_EQ(*this->store_->ListRuns("b", "same"), (std::vector{twin, old}));
+  EXPECT_EQ(*this->store_->ListRuns("a", "same"), std::vector{elsewhere});
+  EXPECT_TRUE(this->store_->ListRuns("a", "other")->empty());
+  EXPECT_TRUE(this->store_->ListRuns("c", "")->empty());
+}
+
+TYPED_TEST_P(RecordStoreConformance, ListsJournalsOfARun) {
+  std::vector<JournalIdentity> identities;
+  for (int i = 0; i < 20; ++i) {
+    identities.push_back(TestIdentity("p", "r", i));
+    identities.back().start = (i * 7 + 3) % 5 - 2;  // not in order
+    ASSERT_TRUE(
+        this->Append(identities.back(), 0, TestSlots(0, static_cast<std::uint64_t>(i))).ok());
+  }
+  ASSERT_TRUE(this->Append(TestIdentity("p", "other"), 0, "").ok());
+  std::sort(identities.begin(), identities.end(),
+            [](const JournalIdentity& a, const JournalIdentity& b) {
+              return std::tie(a.start, a.uid) < std::tie(b.start, b.uid);
+            });
+  const auto journals = *this->store_->ListJournals(identities[0].run_uid);
+  ASSERT_EQ(journals.size(), identities.size());
+  for (std::size_t i = 0; i < journals.size(); ++i) {
+    ExpectSame(journals[i].identity, identities[i]);
+    EXPECT_EQ(journals[i].state, this->store_->FindJournal(identities[i].uid)->state);
+  }
+  EXPECT_EQ(this->store_->FindRun(identities[0].run_uid)->start, -2);  // that of its first journal
+}
+
+TYPED_TEST_P(RecordStoreConformance, ANameIsAnyBytes) {
+  const std::string names[] = {"",      "'; DROP TABLE run; --", "%", "_",  std::string("a\0b", 3),
+                               "a\xff", "\xc3\xa9 \xe2\x9c\x93", "a", "?1", "x'00'"};
+  for (const std::string& name : names) {
+    JournalIdentity identity = TestIdentity(name, name);
+    identity.header = name;
+    ASSERT_TRUE(this->Append(identity, 0, "").ok());
+  }
+  this->Reopen();
+  std::vector<std::string> sorted(std::begin(names), std::end(names));
+  std::sort(sorted.begin(), sorted.end());
+  EXPECT_EQ(*this->store_->ListProjects(), sorted);
+  for (const std::string& name : names) {
+    JournalIdentity identity = TestIdentity(name, name);
+    identity.header = name;
+    ExpectSame(this->store_->FindJournal(identity.uid)->identity, identity);
+    EXPECT_EQ(*this->store_->ListRuns(name, name),
+              (std::vector{RunRow{identity.run_uid, name, name, identity.start}}));
+  }
+}
+
+TYPED_TEST_P(RecordStoreConformance, CountsStoredBytesByRun) {
+  const JournalIdentity first = TestIdentity("p", "r", 0);
+  const JournalIdentity second = TestIdentity("p", "r", 1);
+  const JournalIdentity other = TestIdentity("p", "s");
+  ASSERT_TRUE(this->Append(first, 0, TestSlots(0, 1000)).ok());
+  const std::uint64_t one = *this->store_->StoredBytes(first.run_uid);
+  EXPECT_GT(one, 0u);
+  ASSERT_TRUE(this->Append(second, 0, TestSlots(0, 1000)).ok());
+  EXPECT_EQ(*this->store_->StoredBytes(first.run_uid), 2 * one);
+  EXPECT_EQ(*this->store_->StoredBytes(other.run_uid), 0u);
+  ASSERT_TRUE(this->Append(other, 0, TestSlots(0, 1000)).ok());
+  EXPECT_EQ(*this->store_->StoredBytes(other.run_uid), one);
+}
+
+// Random batches, right and wrong ones, and reads, against the plainest model there is.
+TYPED_TEST_P(RecordStoreConformance, BehavesLikeAMap) {
+  std::mt19937_64 random(1);
+  const auto below = [&random](std::uint64_t n) { return random() % n; };
+  struct Model {
+    std::map<std::uint64_t, std::string> slots;
+    JournalState state;
+  };
+  std::map<int, Model> models;
+  const auto identity_of = [](int n) {
+    return TestIdentity("p" + std::to_string(n % 2), "r" + std::to_string(n % 3), n);
+  };
+  for (int round = 0; round < 300; ++round) {
+    std::map<int, Model> next = models;
+    std::vector<std::string> data;
+    std::vector<Batch> batches;
+    Code expected = Code::kOk;
+    const std::uint64_t size = 1 + below(4);
+    data.reserve(size);
+    for (std::uint64_t i = 0; i < size && expected == Code::kOk; ++i) {
+      const int n = static_cast<int>(below(6));
+      Model& model = next[n];
+      const std::uint64_t there = model.slots.size();
+      // Mostly at the end or shortly before it.
+      std::uint64_t first = there - below(std::min<std::uint64_t>(there, 50) + 1);
+      if (below(3) != 0) first = there;
+      if (below(8) == 0) first = below(there + 1);
+      if (below(20) == 0) first = there + 1 + below(3);
+      const std::uint64_t count = below(4) == 0 ? 0 : below(60);
+      data.push_back(TestSlots(first, count, random()));
+      Batch batch = TestBatch(identity_of(n), first, data.back());
+      batch.counters = std::string(below(300), static_cast<char>(random()));
+      batch.writer = static_cast<Liveness>(below(3));
+      batch.heard = static_cast<std::int64_t>(random());
+      if (first > there) {
+        expected = Code::kOutOfRange;
+      } else if (there != 0 && below(40) == 0) {
+        batch.identity.header += "x";
+        expected = Code::kAlreadyExists;
+      }
+      for (std::uint64_t k = 0; k < count; ++k) {
+        model.slots[first + k] = data.back().substr(k * kSlotBytes, kSlotBytes);
+      }
+      model.state = {model.slots.size(), batch.counters, batch.writer, batch.heard};
+      batches.push_back(std::move(batch));
+    }
+    const Status status = this->store_->Append(batches);
+    ASSERT_EQ(status.code(), expected) << status.ToString();
+    if (status.ok()) models = std::move(next);
+    if (below(25) == 0) this->Reopen();
+    for (const auto& [n, model] : models) {
+      const JournalUid uid = identity_of(n).uid;
+      ASSERT_EQ(this->store_->FindJournal(uid)->state, model.state);
+      const std::uint64_t first = below(model.slots.size() + 5);
+      const std::uint64_t count = below(2) == 0 ? below(100) : model.slots.size();
+      std::string wanted;
+      for (auto slot = model.slots.lower_bound(first);
+           slot != model.slots.end() && slot->first - first < count; ++slot) {
+        wanted += slot->second;
+      }
+      ASSERT_TRUE(*this->store_->ReadSlots(uid, first, count) == wanted) << round << " " << n;
+    }
+  }
+}
+
+// Whoever reads meanwhile sees each Append wholly or not at all, and never waits for the end.
+TYPED_TEST_P(RecordStoreConformance, ReadsWhileItWrites) {
+  constexpr std::uint64_t kAppends = 80;
+  constexpr std::uint64_t kEach = 20;
+  const JournalIdentity left = TestIdentity("p", "r", 0);
+  const JournalIdentity right = TestIdentity("p", "r", 1);
+  RecordStore* const store = this->store_.get();
+  std::atomic<bool> done = false;
+  std::vector<std::thread> threads;
+  std::atomic<int> faults = 0;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      while (!done) {
+        const Result<std::vector<Journal>> journals = store->ListJournals(left.run_uid);
+        if (!journals.ok() || (!journals->empty() && journals->size() != 2)) {
+          ++faults;
+          continue;
+        }
+        if (journals->empty()) continue;
+        const std::uint64_t slots = journals->front().state.slots;
+        if (slots != journals->back().state.slots || slots % kEach != 0) ++faults;
+        const std::uint64_t first = slots - std::min<std::uint64_t>(slots, 3 * kEach);
+        const Result<std::string> data = store->ReadSlots(right.uid, first, slots - first);
+        if (!data.ok() || *data != TestSlots(first, slots - first)) ++faults;
+      }
+    });
+  }
+  for (std::uint64_t i = 0; i < kAppends; ++i) {
+    const std::string slots = TestSlots(i * kEach, kEach);
+    const std::vector<Batch> batches = {TestBatch(left, i * kEach, slots),
+                                        TestBatch(right, i * kEach, slots)};
+    const Status status = store->Append(batches);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+  }
+  done = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(faults, 0);
+}
+
+TYPED_TEST_P(RecordStoreConformance, ManyMayWrite) {
+  constexpr int kThreads = 4;
+  constexpr std::uint64_t kAppends = 25;
+  RecordStore* const store = this->store_.get();
+  std::atomic<int> faults = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&faults, store, i] {
+      for (std::uint64_t k = 0; k < kAppends; ++k) {
+        const std::string slot = TestSlots(k, 1);
+        if (!AppendOne(store, TestBatch(TestIdentity("p", "r", i), k, slot)).ok()) ++faults;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(faults, 0);
+  for (int i = 0; i < kThreads; ++i) {
+    EXPECT_EQ(this->ReadAll(TestIdentity("p", "r", i)), TestSlots(0, kAppends));
+  }
+}
+
+REGISTER_TYPED_TEST_SUITE_P(RecordStoreConformance, AnEmptyStoreHasNothing, KeepsWhatItIsTold,
+                            ReadsAnyPart, AGapIsRefused, APartOfASlotIsRefused,
+                            AnotherHeaderIsRefused, ARunStaysInItsProjectAndUnderItsName,
+                            AllOrNothing, ASignOfLifeChangesTheStateOnly,
+                            WhatComesLaterLiesOverWhatWasThere, TakesManyJournalsAtOnce,
+                            TakesALargeBatch, ListsProjectsAndRuns, ListsJournalsOfARun,
+                            ANameIsAnyBytes, CountsStoredBytesByRun, BehavesLikeAMap,
+                            ReadsWhileItWrites, ManyMayWrite);
+
+}  // namespace headway::store

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "store/record_store.h"
+
+/// The RecordStore in one SQLite database: nothing to set up and nothing to operate.
+///
+/// Beside the file lie `-wal` and `-shm`, which belong to it, and `.lock`, which one server holds.
+/// Reading never waits for writing. Each Append is one transaction and waits for the disk once, so
+/// that a few large ones are cheaper than many small ones.
+
+namespace headway::store {
+
+struct SqliteOptions {
+  /// How many calls read at the same time; further ones wait for one of them. At least 1.
+  std::size_t readers = 2;
+  /// How long to wait for another program that has locked the database.
+  int busy_timeout_ms = 10'000;
+  /// What the database file may grow to (ResourceExhausted beyond it); 0: what the disk has.
+  std::uint64_t size_limit_bytes = 0;
+};
+
+/// Opens the store in the file `path`, or makes it (mode 0600) in a directory that is there; one of
+/// an older headway is brought up to date. The file itself may be no symbolic link.
+///
+/// FailedPrecondition: another server has it open (the message names the lock), or a newer headway
+/// wrote it. InvalidArgument: it belongs to another program, and is left as it is. DataLoss: it is
+/// no database, or damaged. PermissionDenied; NotFound: there is no such directory.
+Result<std::unique_ptr<RecordStore>> OpenSqliteStore(const std::string& path,
+                                                     const SqliteOptions& options);
+
+/// Reads the whole database and checks that it is sound; takes minutes for a large one. A server
+/// may have it open. DataLoss says what is damaged; NotFound.
+Status CheckSqliteStore(const std::string& path);
+
+}  // namespace headway::store

@@ -1,0 +1,336 @@
+"""`headway serve`, `headway ship`, and what a server answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Headway, wait_until
+
+TRAIN = """
+import os, random, sys, time
+import headway
+
+run = headway.init(run=sys.argv[1])
+attempt = int(os.environ["HEADWAY_ATTEMPT"])
+dice = random.Random(1000 * int(sys.argv[2]) + attempt)
+for step in range(int(sys.argv[3])):
+    with run.step(step):
+        with run.data_loading():
+            time.sleep(0.0005)
+        time.sleep(0.001)
+    if step % 25 == 0:
+        with run.span("eval"):
+            time.sleep(0.001)
+    if attempt < 3 and dice.random() < 0.003:
+        os.kill(os.getpid(), 9)
+"""
+
+
+class Server:
+    """A server of its own, which may be killed and started again."""
+
+    def __init__(self, headway: Headway, folder: Path, *options: str) -> None:
+        self.headway = headway
+        self.folder = folder
+        self.options = options
+        self.port = 0
+        self.process: subprocess.Popen[str] | None = None
+        self.start()
+
+    def start(self) -> None:
+        self.process = self.headway.start(
+            "serve", "--dir", self.folder, "--listen", f"127.0.0.1:{self.port}", *self.options,
+            stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line.startswith("headway serve: http://127.0.0.1:"), line
+        self.port = int(line.rsplit(":", 1)[1])
+        self.process.stdout.readline()
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> str:
+        assert self.process is not None
+        if self.process.poll() is None:
+            self.process.terminate()
+        out, _ = self.process.communicate(timeout=30)
+        return out
+
+    close = stop
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def token(self) -> str:
+        return (self.folder / "server/admin-token").read_text().strip()
+
+    @property
+    def env(self) -> dict[str, str]:
+        return {"HEADWAY_SERVER": self.url, "HEADWAY_TOKEN": self.token}
+
+    def call(
+        self, method: str, request: Any, token: str | None = None, **headers: str
+    ) -> tuple[int, Any]:
+        """A call as curl makes it."""
+        token = self.token if token is None else token
+        sent = {"Content-Type": "application/json", "Authorization": f"Bearer {token}", **headers}
+        body = request if isinstance(request, bytes) else json.dumps(request).encode()
+        wanted = urllib.request.Request(f"{self.url}/headway.v1.{method}", body, sent)
+        try:
+            with urllib.request.urlopen(wanted, timeout=30) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            text = error.read()
+            return error.code, json.loads(text) if text.startswith(b"{") else text.decode()
+
+
+@pytest.fixture
+def server(headway: Headway, tmp_path: Path) -> Iterator[Server]:
+    with closing(Server(headway, tmp_path / "far")) as one:
+        yield one
+
+
+def train(headway: Headway, tmp_path: Path, run: str, seed: int, steps: int) -> list[str]:
+    path = tmp_path / "train.py"
+    path.write_text(TRAIN)
+    return ["run", "--quiet", "--run", run, "--restarts", "50", "--backoff", "1ms", "--",
+            sys.executable, str(path), run, str(seed), str(steps)]  # fmt: skip
+
+
+def journals(headway: Headway) -> list[Path]:
+    return [path for path in headway.files() if path.suffix == ".hwj"]
+
+
+def same_everywhere(headway: Headway, server: Server, run: str) -> None:
+    """The journals here and the server give the same bytes."""
+    start = headway.json("goodput", run)
+    as_of = start["as_of"]
+    for command in ("goodput", "timeline", "steps"):
+        for more in ((), ("--as-of", as_of), ("--window", "+100ms..+1s"), ("--last", "300ms"),
+                     ("--as-of", "+700ms")):  # fmt: skip
+            here = headway(command, run, "--json", *more)
+            there = headway(command, run, "--json", *more, env=server.env)
+            assert there.stdout == here.stdout, (command, more)
+    assert headway("goodput", run, env=server.env).stdout == headway("goodput", run).stdout
+    explain = ("goodput", run, "--explain", "productive")
+    assert headway(*explain, env=server.env).stdout == headway(*explain).stdout
+
+
+def test_a_finished_run_is_the_same_everywhere(
+    headway: Headway, server: Server, tmp_path: Path
+) -> None:
+    for seed in range(3):
+        headway(*train(headway, tmp_path, f"r{seed}", seed, 300))
+    first = json.loads(headway("ship", "--json", env=server.env).stdout)
+    assert first["journals"] == len(journals(headway)) and first["slots_sent"] > 1000
+    for seed in range(3):
+        same_everywhere(headway, server, f"r{seed}")
+    again = json.loads(headway("ship", "--json", env=server.env).stdout)
+    assert again == {"journals": first["journals"], "slots_sent": 0}
+
+
+def test_one_run_alone_is_shipped(headway: Headway, server: Server, tmp_path: Path) -> None:
+    for run in ("a", "b"):
+        headway(*train(headway, tmp_path, run, 0, 5))
+    headway("ship", "a", env=server.env)
+    headway("goodput", "a", env=server.env)
+    result = headway("goodput", "b", env=server.env, code=1)
+    assert 'no run "b" in project "default"' in result.stderr
+
+
+def test_a_run_that_goes_on_is_followed(headway: Headway, server: Server, tmp_path: Path) -> None:
+    trainer = headway.start(*train(headway, tmp_path, "r", 1, 1500))
+    wait_until(lambda: headway("goodput", "r", code=None).returncode == 0, "the run")
+    shipper = headway.start("ship", "--follow", env=server.env)
+    wait_until(lambda: headway("goodput", "r", env=server.env, code=None).returncode == 0, "news")
+    seen: list[int] = []
+
+    def count() -> int:
+        report = headway.json("goodput", "r", env=server.env)
+        seen.append(report["steps"]["last_step"] or 0)
+        return seen[-1]
+
+    assert headway.json("goodput", "r", env=server.env)["state"] in ("running", "restarting")
+    first = count()
+    wait_until(lambda: count() > first, "more steps")
+    assert trainer.wait(timeout=120) == 0
+    assert shipper.wait(timeout=60) == 0, shipper.communicate()
+    same_everywhere(headway, server, "r")
+
+
+def test_a_server_that_is_killed_all_the_time_loses_nothing(
+    headway: Headway, server: Server, tmp_path: Path
+) -> None:
+    trainers = [
+        headway.start(*train(headway, tmp_path, f"r{seed}", seed, 1200)) for seed in range(3)
+    ]
+    wait_until(lambda: len(journals(headway)) >= 6, "the runs")
+    shipper = headway.start("ship", "--follow", "--patience", "2m", env=server.env)
+    kills = 0
+    while any(trainer.poll() is None for trainer in trainers) or kills < 5:
+        time.sleep(0.15)  # anywhere within a round
+        server.kill()
+        server.start()
+        kills += 1
+    assert [trainer.wait(timeout=60) for trainer in trainers] == [0, 0, 0]
+    assert shipper.wait(timeout=90) == 0, shipper.communicate()
+    for seed in range(3):
+        same_everywhere(headway, server, f"r{seed}")
+
+
+def test_a_shipper_that_is_killed_goes_on_where_it_was(
+    headway: Headway, server: Server, tmp_path: Path
+) -> None:
+    trainer = headway.start(*train(headway, tmp_path, "r", 4, 1000))
+    wait_until(lambda: headway("goodput", "r", code=None).returncode == 0, "the run")
+    while trainer.poll() is None:
+        shipper = headway.start("ship", "--follow", env=server.env)
+        time.sleep(0.2)  # anywhere within a round
+        shipper.kill()
+        shipper.communicate()
+    sent = json.loads(headway("ship", "--json", env=server.env).stdout)
+    assert sent["journals"] == len(journals(headway))
+    same_everywhere(headway, server, "r")
+
+
+def test_a_server_without_its_newest_data_gets_it_again(
+    headway: Headway, server: Server, tmp_path: Path
+) -> None:
+    headway(*train(headway, tmp_path, "r", 1, 100))
+    headway("ship", env=server.env)
+    server.stop()
+    kept = {p.name: p.read_bytes() for p in (server.folder / "server").iterdir()}
+    server.start()
+    headway(*train(headway, tmp_path, "r", 2, 100))
+    headway("ship", env=server.env)
+    server.stop()
+    for path in (server.folder / "server").iterdir():
+        path.unlink()
+    for name, data in kept.items():  # yesterday's backup
+        path = server.folder / "server" / name
+        path.write_bytes(data)
+        path.chmod(0o600)
+    server.start()
+    headway("ship", env=server.env)
+    same_everywhere(headway, server, "r")
+
+
+def test_a_server_that_is_not_there(headway: Headway, tmp_path: Path) -> None:
+    headway(*train(headway, tmp_path, "r", 0, 3))
+    there = {"HEADWAY_SERVER": "http://127.0.0.1:9", "HEADWAY_TOKEN": "x"}
+    assert "127.0.0.1:9" in headway("goodput", "r", env=there, code=4).stderr
+    assert "127.0.0.1:9" in headway("ship", "--patience", "0s", env=there, code=4).stderr
+    assert headway("goodput", "r", "--dir", headway.data, env=there).returncode == 0
+    headway("goodput", "r", "--server", "127.0.0.1:9", code=2)
+    headway("ship", code=2)
+
+
+def test_nobody_gets_in_without_the_token(
+    headway: Headway, server: Server, tmp_path: Path
+) -> None:
+    path = server.folder / "server/admin-token"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    headway(*train(headway, tmp_path, "r", 0, 3))
+    wrong = {**server.env, "HEADWAY_TOKEN": server.token[:-1]}
+    for command in (("goodput", "r"), ("ship",), ("timeline", "r"), ("steps", "r")):
+        assert "token" in headway(*command, env=wrong, code=5).stderr
+    for method in ("RunService/ListRuns", "JournalService/AppendJournals", "No/Such"):
+        for token in ("", "x", server.token + "x", server.token.upper()):
+            status, answer = server.call(method, {}, token=token)
+            assert status == 401 and answer["code"] == "unauthenticated", (method, token)
+    status, answer = server.call("RunService/ListRuns", b"x" * (1 << 20), token="x")
+    assert status in (401, 413)
+    with urllib.request.urlopen(f"{server.url}/healthz", timeout=10) as answer:
+        assert answer.read() == b"ok\n"
+    token = server.token
+    server.stop()
+    server.start()
+    assert server.token == token, "it outlives the server"
+    server.stop()
+    path.chmod(0o644)
+    result = headway("serve", "--dir", server.folder, "--listen", "127.0.0.1:0", code=5)
+    assert "others may read it" in result.stderr
+
+
+def test_without_access_control_it_is_for_this_machine(headway: Headway, tmp_path: Path) -> None:
+    options = ("serve", "--dir", tmp_path / "far", "--no-access-control", "--listen")
+    assert "without access control" in headway(*options, "0.0.0.0:0", code=2).stderr
+    with closing(Server(headway, tmp_path / "far", "--no-access-control")) as server:
+        headway(*train(headway, tmp_path, "r", 0, 3))
+        headway("ship", "--server", server.url)
+        headway("goodput", "r", "--server", server.url)
+        assert not (tmp_path / "far/server/admin-token").exists()
+
+
+def test_two_servers_on_one_directory(headway: Headway, server: Server) -> None:
+    result = headway("serve", "--dir", server.folder, "--listen", "127.0.0.1:0", code=1)
+    assert "another" in result.stderr
+
+
+def test_calls_as_json(headway: Headway, server: Server, tmp_path: Path) -> None:
+    headway(*train(headway, tmp_path, "r", 0, 20))
+    headway(*train(headway, tmp_path, "r", 0, 20))
+    headway("ship", env=server.env)
+    status, answer = server.call("RunService/ListRuns", {})
+    assert status == 200 and [run["name"] for run in answer["runs"]] == ["r", "r"]
+    newest, older = answer["runs"]
+    assert newest["label"] == "r" and older["label"].startswith("r@")
+    page = server.call("RunService/ListRuns", {"pageSize": 1})[1]
+    assert page["runs"] == [newest]
+    page = server.call("RunService/ListRuns", {"pageSize": 1, "pageToken": page["nextPageToken"]})
+    assert page[1]["runs"] == [older] and page[1]["nextPageToken"] == ""
+    assert server.call("RunService/GetRun", {"run": older["label"]})[1] == older
+    assert server.call("RunService/GetRun", {"run": older["uid"]})[1] == older
+    report = server.call("RunService/GetReport", {"run": "r"})[1]
+    here = headway.json("goodput", "r")
+    assert int(report["elapsedNs"]) == here["elapsed_ns"]
+    assert sum(int(c["ns"]) for c in report["categories"]) == here["elapsed_ns"]
+    steps: list[Any] = []
+    request = {"run": "r", "pageSize": 7}
+    while True:
+        answer = server.call("RunService/ListSteps", request)[1]
+        steps += answer["steps"]
+        if not answer["nextPageToken"]:
+            break
+        request["pageToken"] = answer["nextPageToken"]
+    assert [int(s["step"]) for s in steps] == list(range(20))
+
+    status, answer = server.call("RunService/GetReport", {"run": "no"})
+    assert (status, answer["code"]) == (404, "not_found")
+    for bad in ({"run": "r", "nope": 1}, {"run": 1}, b"{", b"[]", {"run": "r", "pageToken": "x"}):
+        method = "ListSteps" if isinstance(bad, dict) and "pageToken" in bad else "GetReport"
+        status, answer = server.call(f"RunService/{method}", bad)
+        assert (status, answer["code"]) == (400, "invalid_argument"), bad
+    request = {"run": "r", "time": {"asOf": "tomorrow"}}
+    assert server.call("RunService/GetReport", request)[0] == 400
+    assert server.call("RunService/Nope", {})[0] == 501
+    assert server.call("RunService/GetRun", {}, **{"Content-Type": "text/plain"})[0] == 415
+    assert server.call("RunService/GetRun", {}, **{"Content-Encoding": "gzip"})[0] == 501
+    assert server.call("RunService/GetRun", b"xx", **{"Content-Encoding": "zstd"})[0] == 400
+
+
+def test_it_ends_when_it_is_told_to(headway: Headway, server: Server) -> None:
+    assert server.process is not None
+    server.process.send_signal(signal.SIGINT)
+    out, _ = server.process.communicate(timeout=30)
+    assert server.process.returncode == 0 and out == "headway serve: ending\n"
+    assert os.path.exists(server.folder / "server/records.sqlite")
