@@ -109,7 +109,7 @@ void Call(const std::uint8_t* data, std::size_t size) {
   const HttpResponse answer = router.Answer(request);
   HEADWAY_CHECK(answer.status == 200 || answer.body.starts_with("{\"code\":\""));
   for (const RunUid& uid : store.Runs()) {
-    RunLedger run(&store, uid);
+    RunLedger run(&store, {.clock = &clock}, uid);
     HEADWAY_CHECK(run.Refresh().ok());
     run.ledger()->MakeReport();
   }

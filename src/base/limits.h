@@ -77,6 +77,10 @@ inline constexpr int kServerIdleSeconds = 120;
 /// Runs whose ledgers the server holds in memory; others are made again when they are asked for.
 inline constexpr std::size_t kServerLedgers = 64;
 
+/// A journal whose writer lived counts as one of a dead writer when nobody has told the server of
+/// it for so many seconds: sender and writer are gone, or what lies between.
+inline constexpr int kServerSilenceSeconds = 60;
+
 /// Pieces of journals in one request, and rows of one page of an answer.
 inline constexpr int kAppendPieces = 1000;
 inline constexpr int kRunsPage = 1000;

@@ -23,6 +23,8 @@ struct SupervisedRun {
   std::string dir;          ///< as asked for, absolute
   std::string journal_dir;  ///< where this machine's journals lie: `dir`, unless that is no place
   std::string destination;  ///< then `dir`, else empty
+  std::string server;       ///< where they are sent to while they are written; empty: nowhere
+  std::string token;        ///< for that server
   journal::PlaceRules rules;
   std::string project;
   std::string run;

@@ -120,6 +120,23 @@ Result<std::unique_ptr<AskedRun>> AskServer(const Place& place, const std::strin
   return std::unique_ptr<AskedRun>(std::make_unique<RemoteRun>(place, label, times));
 }
 
+std::function<Result<bool>()> ShippingRounds(const transfer::Scope& scope,
+                                             const std::string& server, const std::string& token) {
+  struct State {
+    State(const transfer::Scope& what, const client::ServerAddress& where)
+        : client(where, &clock), shipper(what, &client) {}
+    SystemClock clock;
+    client::ServerClient client;
+    client::Shipper shipper;
+  };
+  const client::ServerAddress address = {.url = server, .token = token};
+  return [state = std::make_shared<State>(scope, address)]() -> Result<bool> {
+    const Result<bool> done = state->shipper.Round();
+    if (done.ok() && !state->shipper.refusal().ok()) return state->shipper.refusal();
+    return done;
+  };
+}
+
 Result<Shipped> Ship(const ShipOptions& options) {
   const SystemClock clock;
   sigset_t ends;
@@ -135,12 +152,17 @@ Result<Shipped> Ship(const ShipOptions& options) {
   MonoNs reached = clock.Mono();
   std::int64_t pause = kRoundNs;
   bool told = false;
+  std::string refused;
   for (bool last = false;;) {
     const Result<bool> done = shipper.Round();
     const MonoNs now = clock.Mono();
     if (done.ok()) {
       if (told) Complain(options.server + " is there again");
       told = false;
+      if (const Status& refusal = shipper.refusal(); refusal.message() != refused) {
+        refused = refusal.message();
+        if (options.follow && !refusal.ok()) Complain("warning: " + refused);
+      }
       reached = now;
       pause = kRoundNs;
       if (*done || last || !options.follow) break;
@@ -154,6 +176,7 @@ Result<Shipped> Ship(const ShipOptions& options) {
     // What has been recorded until then is still sent.
     last = ToldToEnd(signals.get(), pause);
   }
+  if (!shipper.refusal().ok()) return shipper.refusal();
   return Shipped{.journals = static_cast<std::int64_t>(shipper.journals()),
                  .slots = static_cast<std::int64_t>(shipper.slots_sent())};
 }
@@ -173,6 +196,11 @@ Status NotBuilt() {
 
 Result<std::unique_ptr<AskedRun>> AskServer(const Place&, const std::string&, const TimeOptions&) {
   return NotBuilt();
+}
+
+std::function<Result<bool>()> ShippingRounds(const transfer::Scope&, const std::string&,
+                                             const std::string&) {
+  return []() -> Result<bool> { return NotBuilt(); };
 }
 
 Result<Shipped> Ship(const ShipOptions&) { return NotBuilt(); }

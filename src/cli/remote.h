@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "base/uid.h"
 #include "cli/asked_run.h"
 #include "cli/place.h"
+#include "transfer/source.h"
 
 /// What commands do with a server. Unimplemented where headway was built without that.
 
@@ -18,6 +20,11 @@ namespace headway::cli {
 /// The run as the server of `place` knows it.
 Result<std::unique_ptr<AskedRun>> AskServer(const Place& place, const std::string& label,
                                             const TimeOptions& times);
+
+/// Rounds of bringing the journals of `scope` to a server, for a helper: each returns whether
+/// nothing is left to do.
+std::function<Result<bool>()> ShippingRounds(const transfer::Scope& scope,
+                                             const std::string& server, const std::string& token);
 
 struct ShipOptions {
   std::string dir;            ///< data directory whose journals are shipped

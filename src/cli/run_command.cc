@@ -42,6 +42,9 @@ class RunCommand final : public Command {
     description->Option("--dir", "DIR", &dir_, "data directory (HEADWAY_DIR, else ~/.headway)")
         .completion = Completion::kDirectory;
     description->Option("--project", "P", &project_, "project (HEADWAY_PROJECT, else default)");
+    description->Option("--server", "URL", &server_,
+                        "send the journals there while they are written (HEADWAY_SERVER), as "
+                        "whoever HEADWAY_TOKEN says");
     description->CommandLine("COMMAND...", &command_, "what to run, with its arguments");
     description->Example("headway run --run llama-7b --restarts 10 -- python train.py",
                          "trains, and goes on after up to ten crashes");
@@ -63,6 +66,10 @@ class RunCommand final : public Command {
     if (!run.ok()) return run.status();
     TellStrangers(env);
     options.run = *run;
+    Place place = {.dirs = {}, .server = server_, .token = {}, .project = run->project};
+    HEADWAY_RETURN_IF_ERROR(ResolveServer(&place));
+    if (!run->nested) options.run.server = place.server;  // else one further out sends them
+    options.run.token = place.token;
     options.command = command_;
     options.restarts = restarts_.value_or(options.restarts);
     options.grace_ns = grace_.value_or(options.grace_ns);
@@ -109,6 +116,7 @@ class RunCommand final : public Command {
   std::optional<std::int64_t> settle_;
   std::string dir_;
   std::string project_;
+  std::string server_;
   std::vector<std::string> command_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "cli/output.h"
+#include "cli/remote.h"
 #include "cli/text.h"
 #include "journal/placement.h"
 #include "transfer/carrier.h"
@@ -52,6 +53,12 @@ void Upkeep::Start(const SupervisedRun& run, std::int64_t sync_ns) {
     const Helper::Work work = {.name = "headway-copy", .round = RoundsOf<transfer::Carrier>(scope)};
     Begin(work, "copying the journals to " + run.destination, "they stay in " + run.journal_dir,
           "not all is there; the next headway run on this machine copies the rest");
+  }
+  if (!run.server.empty()) {
+    const Helper::Work work = {.name = "headway-ship",
+                               .round = ShippingRounds(scope, run.server, run.token)};
+    Begin(work, "sending the journals to " + run.server, "they stay in " + run.journal_dir,
+          "not all is there; headway ship sends the rest");
   }
   const std::string local = journal::NodeLocalDirectory(run.rules);
   if (!IsOurs(local)) return;

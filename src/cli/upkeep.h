@@ -12,7 +12,8 @@ namespace headway::cli {
 
 /// Upkeep: what a supervisor has done for the journals of its run, by helpers. The disk is asked
 /// each second to keep them; where they lie on this machine because their directory is on a
-/// network, they are copied there each second, and so is what earlier runs have left.
+/// network, they are copied there each second, and so is what earlier runs have left; and they are
+/// sent to the run's server, if it has one.
 ///
 /// Trouble is told on standard error, and changes nothing for the job.
 class Upkeep {

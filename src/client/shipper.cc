@@ -26,6 +26,17 @@ constexpr int kDisagreementsMost = 5;
 // reserved space, nearly always.
 constexpr std::uint64_t kQuietSlots = (std::uint64_t{1} << 20) / kSlotBytes;
 
+// An error that another journal need not have.
+bool IsAboutOne(const Status& status) {
+  switch (status.code()) {
+    case Code::kInvalidArgument:
+    case Code::kAlreadyExists:
+    case Code::kFailedPrecondition:
+    case Code::kOutOfRange: return true;
+    default: return false;
+  }
+}
+
 bool IsZero(const Slot& slot) {
   return (slot.meta | static_cast<std::uint64_t>(slot.time) | static_cast<std::uint64_t>(slot.a) |
           static_cast<std::uint64_t>(slot.b)) == 0;
@@ -228,13 +239,16 @@ Result<bool> Shipper::Round() {
     if (!journal->complete) left.push_back(journal.get());
   }
   int disagreements = 0;  // in a row
+  bool alone = false;     // one journal at a time, to find out which one is refused
+  refusal_ = OkStatus();
+  std::size_t refused = 0;
   while (!left.empty()) {
     v1::AppendJournalsRequest request;
     std::vector<Journal*> senders;  // [num_pieces]
     std::size_t room = kRequestBytes;
     std::vector<Journal*> again;
     for (Journal* const journal : left) {
-      if (!again.empty()) {  // no room
+      if (!again.empty() || (alone && !senders.empty())) {  // no room
         again.push_back(journal);
         continue;
       }
@@ -242,8 +256,19 @@ Result<bool> Shipper::Round() {
       if (!complete.ok()) return complete.status();
       if (!*complete) again.push_back(journal);
     }
-    Result<bool> sent = Send(&request, &senders);
-    if (!sent.ok()) return sent.status();
+    const Result<bool> sent = Send(&request, &senders);
+    if (!sent.ok()) {
+      if (!IsAboutOne(sent.status())) return sent.status();
+      if (alone) {
+        if (refused++ == 0) {
+          refusal_ = {sent.status().code(),
+                      left.front()->source.path + " is refused: " + sent.status().message()};
+        }
+        left.erase(left.begin());
+      }
+      alone = true;
+      continue;
+    }
     disagreements = *sent ? 0 : disagreements + 1;
     if (disagreements > kDisagreementsMost) {
       return Status(Code::kUnimplemented, client_->url() + " does not keep what it is sent");
@@ -252,7 +277,7 @@ Result<bool> Shipper::Round() {
   }
   // Their files are closed: there may be many.
   complete_ += std::erase_if(journals_, [](const auto& journal) { return journal->complete; });
-  return journals_.empty();
+  return journals_.size() == refused;
 }
 
 // False: the server has less than was thought, or does not know a journal.

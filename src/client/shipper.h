@@ -25,8 +25,11 @@ class Shipper {
 
   /// One round: looks for new journals and sends what is new. True: no writer of these journals is
   /// alive, and the server keeps all of them. After an error the next round goes on where the
-  /// server is.
+  /// server is. What the server refuses holds up nothing else, and is tried again each round.
   Result<bool> Round();
+
+  /// Why the server refused a journal in the last round; OK: it took all.
+  const Status& refusal() const { return refusal_; }
 
   std::uint64_t slots_sent() const { return slots_sent_; }
   /// Journals that were found.
@@ -44,6 +47,7 @@ class Shipper {
   transfer::SourceFinder finder_;
   ServerClient* client_;
   std::vector<std::unique_ptr<Journal>> journals_;
+  Status refusal_;
   std::size_t complete_ = 0;  // of those no longer among journals_
   std::uint64_t slots_sent_ = 0;
 };

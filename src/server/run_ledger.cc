@@ -17,8 +17,8 @@ namespace {
 /// A journal as the store keeps it.
 class StoredBytes : public journal::JournalBytes {
  public:
-  StoredBytes(store::RecordStore* store, const store::Journal& journal)
-      : store_(store), journal_(journal) {}
+  StoredBytes(store::RecordStore* store, const Hearing& hearing, const store::Journal& journal)
+      : store_(store), hearing_(hearing), journal_(journal) {}
 
   Result<std::uint64_t> Size() override { return journal::SlotOffset(journal_.state.slots); }
 
@@ -54,13 +54,14 @@ class StoredBytes : public journal::JournalBytes {
     Result<store::Journal> now = store_->FindJournal(journal_.identity.uid);
     if (!now.ok()) return now.status();
     journal_ = *std::move(now);
-    return journal_.state.writer;
+    return hearing_.Of(journal_.state);
   }
 
   void Release() override {}
 
  private:
   store::RecordStore* store_;
+  Hearing hearing_;
   store::Journal journal_;
 };
 
@@ -77,7 +78,14 @@ bool Same(const std::optional<ClockAnchor>& a, const std::optional<ClockAnchor>&
 
 }  // namespace
 
-RunLedger::RunLedger(store::RecordStore* store, RunUid uid) : store_(store), uid_(uid) {
+Liveness Hearing::Of(const store::JournalState& state) const {
+  const std::int64_t silence = clock->Wall().ns - std::max(state.heard, since);
+  const bool gone = silence > limits::kServerSilenceSeconds * kNanosPerSecond;
+  return state.writer == Liveness::kAlive && gone ? Liveness::kDead : state.writer;
+}
+
+RunLedger::RunLedger(store::RecordStore* store, const Hearing& hearing, RunUid uid)
+    : store_(store), hearing_(hearing), uid_(uid) {
   StartOver();
 }
 
@@ -101,6 +109,7 @@ Status RunLedger::Refresh() {
   for (std::size_t i = 0; i < journals->size(); ++i) {
     const auto known = known_.find((*journals)[i].identity.uid);
     if (known == known_.end()) continue;
+    known->second.complete = (*journals)[i].state.writer == Liveness::kDead;
     anew |= !Same(known->second.anchor, clocks.AnchorOf(run.journals[i].header));
   }
   if (anew) StartOver();
@@ -131,9 +140,10 @@ Status RunLedger::Open(const store::Journal& journal, const journal::Header& hea
   const WriterId writer = ledger_->AddWriter(journal::ToModelWriter(header));
   auto names = std::make_unique<NameTable>();
   Known known = {.anchor = clocks.AnchorOf(header),
-                 .supervisor = header.origin == journal::Origin::kSupervisor};
+                 .supervisor = header.origin == journal::Origin::kSupervisor,
+                 .complete = journal.state.writer == Liveness::kDead};
   auto reader = journal::JournalReader::Open(
-      std::make_unique<StoredBytes>(store_, journal), "journal " + ToHex(header.uid),
+      std::make_unique<StoredBytes>(store_, hearing_, journal), "journal " + ToHex(header.uid),
       {.names = names.get(), .writer = writer, .anchor = known.anchor});
   if (!reader.ok()) return reader.status();
   known_[journal.identity.uid] = known;
@@ -148,8 +158,10 @@ void RunLedger::Settle() {
     ledger_->SetLiveness(source.writer(), liveness);
   }
   std::erase_if(sources_, [this](const runs::Source& source) {
-    if (source.reader().liveness() != Liveness::kDead) return false;
-    const bool stepped = known_[source.reader().header().uid].anchor.has_value();
+    const Known& known = known_[source.reader().header().uid];
+    // One that was only silent may go on.
+    if (!known.complete) return false;
+    const bool stepped = known.anchor.has_value();
     ledger_->Add(runs::Findings(source.reader().summary(), source.writer(), source.dropped(), 0,
                                 stepped, ledger_->names()));
     return true;
@@ -165,7 +177,7 @@ Result<RunLedgers::Use> RunLedgers::Take(const RunUid& uid) {
   {
     const std::lock_guard lock(mutex_);
     std::shared_ptr<Use::Entry>& kept = entries_[uid];
-    if (kept == nullptr) kept = std::make_shared<Use::Entry>(store_, uid);
+    if (kept == nullptr) kept = std::make_shared<Use::Entry>(store_, hearing_, uid);
     entry = kept;
     std::erase(order_, uid);
     order_.push_back(uid);

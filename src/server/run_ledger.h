@@ -18,11 +18,19 @@
 
 namespace headway::server {
 
+/// Who still counts as alive.
+struct Hearing {
+  const Clock* clock = nullptr;
+  std::int64_t since = 0;  ///< wall time: before it this server heard nobody
+
+  Liveness Of(const store::JournalState& state) const;
+};
+
 /// RunLedger: the account of one run, kept as its journals come in: each record is read once.
 class RunLedger {
  public:
-  /// `store` must outlive it.
-  RunLedger(store::RecordStore* store, RunUid uid);
+  /// `store` and the clock must outlive it.
+  RunLedger(store::RecordStore* store, const Hearing& hearing, RunUid uid);
 
   /// Reads what has come since. As RecordStore; after an error the next call begins anew.
   Status Refresh();
@@ -36,6 +44,7 @@ class RunLedger {
     std::optional<ClockAnchor> anchor;
     Liveness liveness = Liveness::kUnknown;
     bool supervisor = false;
+    bool complete = false;  // nothing will ever come
   };
 
   void StartOver();
@@ -44,6 +53,7 @@ class RunLedger {
   void Settle();
 
   store::RecordStore* store_;
+  Hearing hearing_;
   RunUid uid_;
   std::optional<ledger::Ledger> ledger_;
   std::map<JournalUid, Known> known_;
@@ -53,7 +63,8 @@ class RunLedger {
 /// The ledgers of the runs that were asked for last. Any thread.
 class RunLedgers {
  public:
-  explicit RunLedgers(store::RecordStore* store) : store_(store) {}
+  RunLedgers(store::RecordStore* store, const Clock* clock)
+      : store_(store), hearing_{clock, clock->Wall().ns} {}
 
   /// A run's ledger up to date, for as long as this lives; others wait for it.
   class Use {
@@ -63,7 +74,8 @@ class RunLedgers {
    private:
     friend class RunLedgers;
     struct Entry {
-      Entry(store::RecordStore* store, RunUid uid) : run(store, uid) {}
+      Entry(store::RecordStore* store, const Hearing& hearing, RunUid uid)
+          : run(store, hearing, uid) {}
       std::mutex mutex;
       RunLedger run;
     };
@@ -76,6 +88,7 @@ class RunLedgers {
 
  private:
   store::RecordStore* store_;
+  Hearing hearing_;
   std::mutex mutex_;  // of what follows
   std::map<RunUid, std::shared_ptr<Use::Entry>> entries_;
   std::vector<RunUid> order_;  // the one asked for last comes last

@@ -33,7 +33,7 @@ struct Server::Impl {
   Impl(Access access_found, std::unique_ptr<store::RecordStore> opened, const Clock* clock)
       : access(std::move(access_found)),
         store(std::move(opened)),
-        ledgers(store.get()),
+        ledgers(store.get(), clock),
         journals(store.get(), clock),
         runs(store.get(), &ledgers, clock),
         router([this](const HttpRequest& head) { return access.Authenticate(head); }) {

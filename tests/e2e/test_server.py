@@ -177,6 +177,32 @@ def test_a_run_that_goes_on_is_followed(headway: Headway, server: Server, tmp_pa
     same_everywhere(headway, server, "r")
 
 
+def test_a_supervised_run_is_sent_by_itself(
+    headway: Headway, server: Server, tmp_path: Path
+) -> None:
+    trainer = headway.start(*train(headway, tmp_path, "r", 1, 800), env=server.env)
+    wait_until(lambda: headway("goodput", "r", env=server.env, code=None).returncode == 0, "it")
+    assert headway.json("goodput", "r", env=server.env)["state"] in ("running", "restarting")
+    _, err = trainer.communicate(timeout=120)
+    assert trainer.returncode == 0 and "sending" not in err, err
+    same_everywhere(headway, server, "r")
+
+
+def test_a_server_that_is_away_holds_up_nothing(
+    headway: Headway, server: Server, tmp_path: Path
+) -> None:
+    url = server.env
+    server.stop()
+    run = train(headway, tmp_path, "r", 3, 20)
+    result = headway(run[0], "--settle", "1s", *run[1:], env=url)
+    assert f"sending the journals to {server.url}" in result.stderr
+    assert "headway ship sends the rest" in result.stderr
+    server.start()
+    # What is left running for a while may bring it, or this.
+    headway("ship", env=server.env)
+    same_everywhere(headway, server, "r")
+
+
 def test_a_server_that_is_killed_all_the_time_loses_nothing(
     headway: Headway, server: Server, tmp_path: Path
 ) -> None:

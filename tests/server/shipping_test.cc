@@ -302,7 +302,7 @@ class Journey {
     }
     Result<runs::Loaded> here = runs::Load(*run);
     ASSERT_TRUE(here.ok());
-    server::RunLedger there(far_.store(), run->uid);
+    server::RunLedger there(far_.store(), {.clock = &clock_}, run->uid);
     const Status read = there.Refresh();
     ASSERT_TRUE(read.ok()) << read.ToString();
     EXPECT_EQ(ToJson(there.ledger()->MakeReport()), ToJson(here->ledger.MakeReport()));
@@ -321,6 +321,44 @@ class Journey {
   std::unique_ptr<client::ServerClient> client_;
   std::unique_ptr<client::Shipper> shipper_;
 };
+
+TEST(Shipping, AJournalThatIsRefusedHoldsUpNoOther) {
+  const ScratchDir near;
+  const ScratchDir there;
+  const Far far(there.path());
+  std::mt19937_64 random(1);
+  const int percent = 0;
+  SystemClock clock;
+  client::ServerClient client({.url = "http://far", .token = {}}, &clock,
+                              std::make_unique<BadConnection>(&far, &random, &percent));
+  client::Shipper shipper({.dir = near.path()}, &client);
+  const auto shared = RandomUid<RunUid>();
+  std::vector<JournalUid> uids;
+  // One run of two projects can't be; what comes before and after it can.
+  for (const auto& [project, uid] :
+       {std::pair(std::string("a"), shared), std::pair(std::string("b"), shared),
+        std::pair(std::string("c"), RandomUid<RunUid>())}) {
+    ASSERT_TRUE(journal::MakeRunDirectory(near.path(), project, kRun).ok());
+    journal::WriterOptions options;
+    options.header.project = project;
+    options.header.run = kRun;
+    options.header.run_uid = uid;
+    auto writer =
+        journal::JournalWriter::Create(journal::RunDirectory(near.path(), project, kRun), options);
+    ASSERT_TRUE(writer.ok());
+    (*writer)->Append(journal::MetaHigh(RecordType::kJobStart, 0), (*writer)->Now(), 0, 0);
+    uids.push_back(journal::ReadHeader((*writer)->path())->uid);
+  }
+  for (int i = 0; i < 2; ++i) {
+    const Result<bool> round = shipper.Round();
+    EXPECT_TRUE(round.ok() && *round) << "all but that one";
+    EXPECT_EQ(shipper.refusal().code(), Code::kAlreadyExists);
+    EXPECT_NE(shipper.refusal().message().find("/b/"), std::string::npos);
+  }
+  EXPECT_EQ(far.store()->FindJournal(uids[0])->state.writer, Liveness::kDead);
+  EXPECT_FALSE(far.store()->FindJournal(uids[1]).ok());
+  EXPECT_EQ(far.store()->FindJournal(uids[2])->state.writer, Liveness::kDead);
+}
 
 TEST(Shipping, WhatIsKeptIsWhatWasWritten) {
   const char* const said = std::getenv("HEADWAY_SHIPPING_SEED");
