@@ -37,6 +37,8 @@ class Source {
   bool exhausted() const { return batch().empty() && !ready_; }
   /// Looks at the journal again: what was appended since comes next. While no ReadAhead reads.
   Status Refresh();
+  /// Gives back what the reader holds open, until it reads again. While no ReadAhead reads.
+  void Release() { reader_->Release(); }
   std::uint64_t dropped() const { return dropped_; }
 
  private:

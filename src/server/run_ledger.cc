@@ -37,16 +37,18 @@ class StoredBytes : public journal::JournalBytes {
       offset += count;
     }
     if (done == size) return done;
-    // Readers ask for whole slots.
     const std::uint64_t first = (offset - journal::kHeaderBytes) / journal::kSlotBytes;
-    const std::uint64_t skip = (offset - journal::kHeaderBytes) % journal::kSlotBytes;
-    const std::uint64_t want = (skip + size - done + journal::kSlotBytes - 1) / journal::kSlotBytes;
-    const Result<std::string> slots = store_->ReadSlots(journal_.identity.uid, first, want);
-    if (!slots.ok()) return slots.status();
-    if (slots->size() <= skip) return done;
-    const std::size_t count = std::min<std::size_t>(size - done, slots->size() - skip);
-    std::memcpy(out + done, slots->data() + skip, count);
-    return done + count;
+    std::uint64_t skip = (offset - journal::kHeaderBytes) % journal::kSlotBytes;
+    for (std::uint64_t slot = first; done < size; ++slot, skip = 0) {
+      const Result<std::string_view> slots = From(slot);
+      if (!slots.ok()) return slots.status();
+      if (slots->size() <= skip) break;
+      const std::size_t count = std::min(size - done, slots->size() - skip);
+      std::memcpy(out + done, slots->data() + skip, count);
+      done += count;
+      slot += (skip + count) / journal::kSlotBytes - 1;
+    }
+    return done;
   }
 
   /// Also looks at what is there now: a reader does so before it reads on.
@@ -54,15 +56,32 @@ class StoredBytes : public journal::JournalBytes {
     Result<store::Journal> now = store_->FindJournal(journal_.identity.uid);
     if (!now.ok()) return now.status();
     journal_ = *std::move(now);
+    window_.clear();  // holes may have been filled
     return hearing_.Of(journal_.state);
   }
 
-  void Release() override {}
+  void Release() override { std::string().swap(window_); }
 
  private:
+  static constexpr std::uint64_t kWindowSlots = 16'384;  // some chunks of the store
+
+  // The kept slots from `slot` on, some of them; nothing behind the end.
+  Result<std::string_view> From(std::uint64_t slot) {
+    const std::uint64_t behind = window_begin_ + window_.size() / journal::kSlotBytes;
+    if (window_.empty() || slot < window_begin_ || slot >= behind) {
+      Result<std::string> slots = store_->ReadSlots(journal_.identity.uid, slot, kWindowSlots);
+      if (!slots.ok()) return slots.status();
+      window_ = *std::move(slots);
+      window_begin_ = slot;
+    }
+    return std::string_view(window_).substr((slot - window_begin_) * journal::kSlotBytes);
+  }
+
   store::RecordStore* store_;
   Hearing hearing_;
   store::Journal journal_;
+  std::string window_;  // what was read last
+  std::uint64_t window_begin_ = 0;
 };
 
 Result<journal::Header> HeaderOf(const store::Journal& journal) {
@@ -152,7 +171,8 @@ Status RunLedger::Open(const store::Journal& journal, const journal::Header& hea
 }
 
 void RunLedger::Settle() {
-  for (const runs::Source& source : sources_) {
+  for (runs::Source& source : sources_) {
+    source.Release();
     const Liveness liveness = source.reader().liveness();
     known_[source.reader().header().uid].liveness = liveness;
     ledger_->SetLiveness(source.writer(), liveness);

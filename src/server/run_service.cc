@@ -160,45 +160,63 @@ Result<v1::Report> RunService::GetReport(const v1::GetReportRequest& request) {
   return wire::ToProto(report);
 }
 
-// Calls `rows(ledger, query)` for a list and tells it which part to take; returns the next token.
-template <typename Request, typename Rows>
-Result<std::string> RunService::Page(const Request& request, Rows rows) {
+template <typename Request, typename Row, typename Rows>
+Result<std::string> RunService::Page(const Request& request, LastList<Row>* last,
+                                     std::vector<Row> (ledger::Ledger::*list)(const ledger::Query&),
+                                     Rows* out) {
   const Result<std::size_t> size =
       PageSize(request.page_size(), kRowsPageDefault, limits::kRowsPage);
   if (!size.ok()) return size.status();
   const Result<runs::Run> run = Find(ProjectOf(request.project()), request.run());
   if (!run.ok()) return run.status();
-  const Result<RunLedgers::Use> use = ledgers_->Take(run->uid);
-  if (!use.ok()) return use.status();
-  ledger::Ledger* const ledger = (*use)->ledger();
-  runs::Question question = ToQuestion(request.time());
   PageToken token;
   if (!request.page_token().empty()) {
     const Result<PageToken> parsed = ParseToken(request.page_token());
     if (!parsed.ok()) return parsed.status();
     token = *parsed;
-    question.as_of = "@" + std::to_string(token.as_of);
   }
-  auto query = runs::MakeQuery(question, ledger, clock_->Wall());
-  if (!query.ok()) return query.status();
-  if (request.page_token().empty()) token.as_of = ledger->MakeReport(*query).as_of;
-  const std::size_t count = rows(ledger, *query, token.index, *size);
-  token.index += *size;
-  return token.index < count ? token.Text() : std::string();
+  const auto key = [&] {
+    return ToHex(run->uid) + "/" + std::to_string(token.as_of) + "/" +
+           request.time().SerializeAsString();
+  };
+  std::shared_ptr<const std::vector<Row>> rows;
+  if (!request.page_token().empty()) {
+    const std::lock_guard lock(last->mutex);
+    if (last->key == key()) rows = last->rows;
+  }
+  if (rows == nullptr) {
+    const Result<RunLedgers::Use> use = ledgers_->Take(run->uid);
+    if (!use.ok()) return use.status();
+    ledger::Ledger* const ledger = (*use)->ledger();
+    runs::Question question = ToQuestion(request.time());
+    if (!request.page_token().empty()) question.as_of = "@" + std::to_string(token.as_of);
+    const auto query = runs::MakeQuery(question, ledger, clock_->Wall());
+    if (!query.ok()) return query.status();
+    if (request.page_token().empty()) token.as_of = ledger->MakeReport(*query).as_of;
+    rows = std::make_shared<const std::vector<Row>>((ledger->*list)(*query));
+  }
+  std::uint64_t i = token.index;
+  for (; i < rows->size() && i - token.index < *size; ++i) *out->Add() = wire::ToProto((*rows)[i]);
+  const bool more = i < rows->size();
+  {
+    const std::lock_guard lock(last->mutex);
+    if (more) {
+      last->key = key();
+      last->rows = rows;
+    } else if (last->key == key()) {
+      last->key.clear();
+      last->rows.reset();
+    }
+  }
+  token.index = i;
+  return more ? token.Text() : std::string();
 }
 
 Result<v1::ListIntervalsResponse> RunService::ListIntervals(
     const v1::ListIntervalsRequest& request) {
   v1::ListIntervalsResponse response;
   Result<std::string> next =
-      Page(request, [&response](ledger::Ledger* ledger, const ledger::Query& query,
-                                std::uint64_t first, std::size_t size) {
-        const std::vector<TimelineInterval> all = ledger->Timeline(query);
-        for (std::uint64_t i = first; i < all.size() && i - first < size; ++i) {
-          *response.add_intervals() = wire::ToProto(all[i]);
-        }
-        return all.size();
-      });
+      Page(request, &intervals_, &ledger::Ledger::Timeline, response.mutable_intervals());
   if (!next.ok()) return next.status();
   response.set_next_page_token(*std::move(next));
   return response;
@@ -207,14 +225,7 @@ Result<v1::ListIntervalsResponse> RunService::ListIntervals(
 Result<v1::ListStepsResponse> RunService::ListSteps(const v1::ListStepsRequest& request) {
   v1::ListStepsResponse response;
   Result<std::string> next =
-      Page(request, [&response](ledger::Ledger* ledger, const ledger::Query& query,
-                                std::uint64_t first, std::size_t size) {
-        const std::vector<StepSummary> all = ledger->Steps(query);
-        for (std::uint64_t i = first; i < all.size() && i - first < size; ++i) {
-          *response.add_steps() = wire::ToProto(all[i]);
-        }
-        return all.size();
-      });
+      Page(request, &steps_, &ledger::Ledger::Steps, response.mutable_steps());
   if (!next.ok()) return next.status();
   response.set_next_page_token(*std::move(next));
   return response;

@@ -2,6 +2,11 @@
 
 #include <headway/v1/run_service.pb.h>
 
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
 #include "base/clock.h"
 #include "base/status.h"
 #include "runs/runs.h"
@@ -29,12 +34,25 @@ class RunService {
  private:
   Result<runs::Run> Find(const std::string& project, const std::string& label);
   Result<v1::Run> Describe(const runs::Run& run);
-  template <typename Request, typename Rows>
-  Result<std::string> Page(const Request& request, Rows rows);
+
+  // The list that pages were made of last: whoever asks for one will ask for the next.
+  template <typename Row>
+  struct LastList {
+    std::mutex mutex;
+    std::string key;
+    std::shared_ptr<const std::vector<Row>> rows;
+  };
+  // Adds a page to `*out` and returns the next token.
+  template <typename Request, typename Row, typename Rows>
+  Result<std::string> Page(const Request& request, LastList<Row>* last,
+                           std::vector<Row> (ledger::Ledger::*list)(const ledger::Query&),
+                           Rows* out);
 
   store::RecordStore* store_;
   RunLedgers* ledgers_;
   const Clock* clock_;
+  LastList<TimelineInterval> intervals_;
+  LastList<StepSummary> steps_;
 };
 
 }  // namespace headway::server

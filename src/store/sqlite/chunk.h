@@ -15,8 +15,9 @@
 
 namespace headway::store {
 
-/// A chunk has no more slots than this.
-inline constexpr std::uint64_t kChunkSlots = 65'536;
+/// A chunk has no more slots than this: larger ones are hardly smaller by the slot, and more has to
+/// be unpacked for one.
+inline constexpr std::uint64_t kChunkSlots = 8192;
 
 /// Codecs are part of the format: never renumber, never reuse.
 /// 1: the first bytes of all slots, then their second bytes and so on, as one zstd frame with its
