@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""How fast a server takes in journals, durably, and answers about them.
+
+Against SQLite with one row a record and the same durability (write-ahead log, synchronous=FULL):
+the rows are made beforehand, and inserted by Python's sqlite3 in transactions of as many records as
+one request of headway holds at most. Both write to the same file system, in turns. A line of
+JSON each: the ratio of the medians, and the medians.
+
+Usage: bench/ingest_bench.py WRITE_HISTORY HEADWAY [--steps N] [--rounds N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sqlite3
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+TRANSACTION = 262_144  # records: 8 MiB of slots
+
+
+class Server:
+    """`headway serve` on an empty directory."""
+
+    def __init__(self, headway: str, folder: Path) -> None:
+        self.process = subprocess.Popen(
+            [headway, "serve", "--dir", folder, "--listen", "127.0.0.1:0"],
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        self.url = self.process.stdout.readline().split()[-1]
+        self.process.stdout.readline()
+        token = (folder / "server/admin-token").read_text().strip()
+        self.environment = {**os.environ, "HEADWAY_SERVER": self.url, "HEADWAY_TOKEN": token}
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.communicate()
+
+
+def seconds_of(command: list[str | Path], environment: dict[str, str]) -> float:
+    begin = time.perf_counter()
+    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - begin
+
+
+def rows_of(count: int) -> list[tuple[int, int, int, int, int, int]]:
+    """What a record is: journal, number, time, type, a, b."""
+    start = 1_767_225_600_000_000_000
+    return [(1, n, start + 1_234_567 * n, 3 + n % 2, n, 0) for n in range(count)]
+
+
+def insert(path: Path, rows: list[tuple[int, int, int, int, int, int]]) -> float:
+    store = sqlite3.connect(path, isolation_level=None)
+    store.execute("PRAGMA journal_mode = WAL")
+    store.execute("PRAGMA synchronous = FULL")
+    store.execute("CREATE TABLE record (journal INTEGER, seq INTEGER, time INTEGER, type INTEGER, "
+                  "a INTEGER, b INTEGER)")  # fmt: skip
+    begin = time.perf_counter()
+    for at in range(0, len(rows), TRANSACTION):
+        store.execute("BEGIN IMMEDIATE")
+        store.executemany("INSERT INTO record VALUES (?, ?, ?, ?, ?, ?)",
+                          rows[at : at + TRANSACTION])  # fmt: skip
+        store.execute("COMMIT")
+    took = time.perf_counter() - begin
+    store.close()
+    return took
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("write_history")
+    parser.add_argument("headway")
+    parser.add_argument("--steps", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=os.environ.get("HEADWAY_BENCH_DIR")) as name:
+        folder = Path(name)
+        written = subprocess.run(
+            [options.write_history, folder / "near", "bench", str(options.steps), "0", "0"],
+            check=True, text=True, stdout=subprocess.PIPE,
+        )  # fmt: skip
+        records = json.loads(written.stdout)["records"]
+        rows = rows_of(records)
+        times: dict[str, list[float]] = {}
+        stored = {}
+        for number in range(options.rounds):
+            far = folder / f"far{number}"
+            server = Server(options.headway, far)
+            ask = [options.headway, "goodput", "bench", "--project", "bench", "--json"]
+            ship = [options.headway, "ship", "--dir", folder / "near", "--server", server.url]
+            for what, command in (("ship", ship), ("first", ask), ("next", ask)):
+                times.setdefault(what, []).append(seconds_of(command, server.environment))
+            local = [*ask, "--dir", folder / "near"]
+            times.setdefault("local", []).append(seconds_of(local, dict(os.environ)))
+            server.stop()
+            stored["headway"] = (far / "server/records.sqlite").stat().st_size
+            path = folder / f"rows{number}.sqlite"
+            times.setdefault("rows", []).append(insert(path, rows))
+            stored["rows"] = path.stat().st_size
+            path.unlink()
+    median = {what: statistics.median(taken) for what, taken in times.items()}
+    seconds = {f"{what}_s": round(taken, 4) for what, taken in median.items()}
+    for row, value in (
+        ("ingest_rows", median["rows"] / median["ship"]),
+        ("ingest_speed", records / median["ship"] / 1e6),
+        ("ingest_stored", stored["headway"] / records),
+        ("ingest_stored_rows", stored["rows"] / stored["headway"]),
+        ("remote_first", median["first"] / median["local"]),
+        ("remote_next", median["next"] / median["local"]),
+    ):
+        print(json.dumps({"row": row, "value": value, "records": records, **seconds}))
+
+
+main()
