@@ -85,5 +85,6 @@ inline constexpr int kServerSilenceSeconds = 60;
 inline constexpr int kAppendPieces = 1000;
 inline constexpr int kRunsPage = 1000;
 inline constexpr int kRowsPage = 100'000;
+inline constexpr int kRowsPageJson = 5'000;
 
 }  // namespace headway::limits

@@ -59,12 +59,17 @@ Status CheckName(std::string_view what, std::string_view name) {
 }
 
 Status ResolveServer(Place* place) {
+  if (place->server.empty() && !place->dirs.empty()) return OkStatus();
+  return ResolveReceiver(place);
+}
+
+Status ResolveReceiver(Place* place) {
   const recorder::EnvMap env = recorder::ProcessEnvironment();
   const auto said = [&env](const std::string& name) {
     const auto found = env.find(name);
     return found == env.end() ? std::string() : found->second;
   };
-  if (place->server.empty() && place->dirs.empty()) place->server = said("HEADWAY_SERVER");
+  if (place->server.empty()) place->server = said("HEADWAY_SERVER");
   if (place->server.empty()) return OkStatus();
   if (!place->server.starts_with("http://") && !place->server.starts_with("https://")) {
     return {Code::kInvalidArgument, "--server takes a URL, such as http://127.0.0.1:8460, not \"" +

@@ -36,6 +36,8 @@ Status Resolve(Place* place);
 /// Whether a server is asked: --server, else HEADWAY_SERVER unless --dir is given; then its token
 /// is HEADWAY_TOKEN. `place->server` stays empty where none is. InvalidArgument for what is no URL.
 Status ResolveServer(Place* place);
+/// The same for commands that send what lies in --dir.
+Status ResolveReceiver(Place* place);
 /// The same for what only reads. NotFound when a --dir does not exist; the directory that nobody
 /// named may not be there yet: then there are no runs. InvalidArgument for one that is a file.
 Status ResolveToRead(Place* place);

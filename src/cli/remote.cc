@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/utf8.h"
 #include "cli/output.h"
 #include "cli/text.h"
 #include "client/server_client.h"
@@ -117,6 +118,9 @@ bool IsWorthRetrying(const Status& status) {
 Result<std::unique_ptr<AskedRun>> AskServer(const Place& place, const std::string& label,
                                             const TimeOptions& times) {
   HEADWAY_RETURN_IF_ERROR(CheckTimes(times));
+  if (!IsValidUtf8(label)) {
+    return Status(Code::kNotFound, "no run \"" + PrintableLine(label) + "\" can be there");
+  }
   return std::unique_ptr<AskedRun>(std::make_unique<RemoteRun>(place, label, times));
 }
 

@@ -28,8 +28,8 @@ std::function<Result<bool>()> ShippingRounds(const transfer::Scope& scope,
 
 struct ShipOptions {
   std::string dir;            ///< data directory whose journals are shipped
-  std::optional<RunUid> uid;  ///< only this run, of that name
-  std::string project;
+  std::string project;        ///< only its runs; empty: all
+  std::optional<RunUid> uid;  ///< only this run of it, of that name
   std::string run;
   std::string server;
   std::string token;

@@ -31,19 +31,21 @@ class ShipCommand final : public Command {
   }
 
   Result<int> Run(const Context& context) override {
-    HEADWAY_RETURN_IF_ERROR(ResolveServer(&place_));
+    const std::string project = place_.project;  // as it was asked for
+    HEADWAY_RETURN_IF_ERROR(ResolveReceiver(&place_));
     if (place_.server.empty()) {
       return Status(Code::kInvalidArgument, "ship needs a server: --server URL or HEADWAY_SERVER");
     }
     HEADWAY_RETURN_IF_ERROR(ResolveToRead(&place_));
     ShipOptions options = {.dir = {},
-                           .uid = {},
                            .project = {},
+                           .uid = {},
                            .run = {},
                            .server = place_.server,
                            .token = place_.token,
                            .follow = follow_,
                            .patience_ns = patience_.value_or(kPatienceNs)};
+    options.project = project;
     if (run_) {
       const Result<runs::Run> run = FindRun(&place_, *run_);
       if (!run.ok()) return run.status();

@@ -109,7 +109,11 @@ Status ServerClient::Call(std::string_view method, const google::protobuf::Messa
   if (!packed.empty()) http.headers.emplace_back("Content-Encoding", "zstd");
   http.body = packed.empty() ? body : packed;
   const Result<net::Response> answer = http_->Send(http, clock_->Mono() + kPatienceNs);
-  if (!answer.ok()) return answer.status();
+  if (!answer.ok()) {
+    // That this call can't be made is not what the server says about it.
+    if (answer.status().code() != Code::kInvalidArgument) return answer.status();
+    return {Code::kUnimplemented, "cannot call " + address_.url + ": " + answer.status().message()};
+  }
   if (answer->status != 200) return ToStatus(*answer, address_.url);
   if (answer->Header("content-type") != "application/proto" ||
       !response->ParseFromString(answer->body)) {

@@ -1,3 +1,5 @@
+#include <google/protobuf/stubs/logging.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -71,6 +73,8 @@ Result<int> Serve(const std::vector<std::string>& arguments) {
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);  // then a write beyond the limit is an error
   RaiseFileLimit();
+  google::protobuf::SetLogHandler(nullptr);  // what is wrong with a message its sender is told
+  ::mallopt(M_ARENA_MAX, 2);                 // what a large answer took serves the next one
   const Result<server::ServerOptions> options = ParseArguments(arguments);
   if (!options.ok()) return options.status();
   const SystemClock clock;

@@ -30,6 +30,9 @@ Result<ledger::Query> MakeQuery(const Question& question, ledger::Ledger* ledger
     return Status(Code::kInvalidArgument,
                   question.window_name + " and " + question.last_name + " exclude each other");
   }
+  if (question.last_ns && *question.last_ns < 0) {
+    return Status(Code::kInvalidArgument, question.last_name + " is below 0");
+  }
   if (!window && !question.last_ns && !question.as_of) return query;
   std::optional<WallNs> start;
   if (const auto ns = ledger->MakeReport(query).start) start = WallNs{*ns};

@@ -43,11 +43,19 @@ constexpr CodeFacts kCodes[] = {
     {Code::kUnauthenticated, "unauthenticated", 401},
 };
 
-// Without parameters such as "; charset=utf-8".
-std::string_view MediaType(std::string_view value) {
+// In lower case, without parameters such as "; charset=utf-8".
+std::string MediaType(std::string_view value) {
   value = value.substr(0, value.find(';'));
   while (value.ends_with(' ')) value.remove_suffix(1);
-  return value;
+  std::string type(value);
+  for (char& c : type) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return type;
+}
+
+// An error that no other call would mend.
+bool IsOfServer(Code code) {
+  return code == Code::kInternal || code == Code::kDataLoss || code == Code::kUnknown ||
+         code == Code::kUnavailable || code == Code::kResourceExhausted;
 }
 
 HttpResponse Refusal(int status, std::string_view why) {
@@ -114,7 +122,7 @@ std::optional<HttpResponse> ConnectRouter::Refuse(const HttpRequest& head) const
     response.headers.emplace_back("Allow", "POST");
     return response;
   }
-  const std::string_view type = MediaType(head.Header("content-type"));
+  const std::string type = MediaType(head.Header("content-type"));
   if (type != kJson && type != kProto) {
     HttpResponse response = Refusal(415, "a request is application/json or application/proto");
     response.headers.emplace_back("Accept-Post", std::string(kJson) + ", " + std::string(kProto));
@@ -131,7 +139,7 @@ std::optional<HttpResponse> ConnectRouter::Refuse(const HttpRequest& head) const
 HttpResponse ConnectRouter::Answer(const HttpRequest& request) const {
   if (std::optional<HttpResponse> refusal = Refuse(request)) return *std::move(refusal);
   const Method& method = methods_.find(request.path)->second;
-  const std::string_view type = MediaType(request.Header("content-type"));
+  const std::string type = MediaType(request.Header("content-type"));
   std::string unpacked;
   if (request.Header("content-encoding") == "zstd") {
     Result<std::string> whole = Decompress(request.body, limits::kServerRequestBytes);
@@ -143,13 +151,17 @@ HttpResponse ConnectRouter::Answer(const HttpRequest& request) const {
   if (const Status parsed = Parse(type, body, message.get()); !parsed.ok()) {
     return ErrorResponse(parsed);
   }
-  const Result<Caller> caller = authenticate_(request);
+  Result<Caller> caller = authenticate_(request);
   if (!caller.ok()) return ErrorResponse(caller.status());
+  caller->json = type == kJson;
   const Result<std::unique_ptr<Message>> answer = method.answer(*caller, *message);
-  if (!answer.ok()) return ErrorResponse(answer.status());
+  if (!answer.ok()) {
+    if (log_ && IsOfServer(answer.status().code())) log_(answer.status());
+    return ErrorResponse(answer.status());
+  }
   Result<std::string> text = Print(type, **answer);
   if (!text.ok()) return ErrorResponse(text.status());
-  return {.status = 200, .type = std::string(type), .body = *std::move(text)};
+  return {.status = 200, .type = type, .body = *std::move(text)};
 }
 
 }  // namespace headway::server

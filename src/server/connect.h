@@ -19,7 +19,8 @@ namespace headway::server {
 
 /// Who asks: known before anything of the body is looked at.
 struct Caller {
-  std::string name;  ///< for logs
+  std::string name;   ///< for logs
+  bool json = false;  ///< the answer becomes JSON, which takes much memory while it is made
 };
 
 /// Decides who asks by the request's head. Unauthenticated: nobody; PermissionDenied.
@@ -28,7 +29,9 @@ using Authenticate = std::function<Result<Caller>(const HttpRequest& head)>;
 /// The methods there are, and how each is answered. Filled before it serves; then any thread.
 class ConnectRouter {
  public:
-  explicit ConnectRouter(Authenticate authenticate) : authenticate_(std::move(authenticate)) {}
+  /// `log` (may be empty) is told what the operator should know: errors of the server itself.
+  explicit ConnectRouter(Authenticate authenticate, std::function<void(const Status&)> log = {})
+      : authenticate_(std::move(authenticate)), log_(std::move(log)) {}
 
   /// `name` is the full name of the method as in proto/, "headway.v1.RunService.GetReport".
   template <typename Request, typename Response>
@@ -64,6 +67,7 @@ class ConnectRouter {
   void AddMethod(std::string_view name, Method method);
 
   Authenticate authenticate_;
+  std::function<void(const Status&)> log_;
   std::map<std::string, Method, std::less<>> methods_;  // by path
 };
 

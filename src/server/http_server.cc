@@ -207,6 +207,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void Start() {
     place_ = commons_.busy.insert(commons_.busy.end(), shared_from_this());
+    awaits_head_ = true;
     try {
       SetDeadline(std::chrono::seconds(commons_.options.head_seconds));
       ReadHead();
@@ -235,6 +236,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool IsQuiet() {
     error_code error;
     return begin_ == end_ && (socket_.available(error) == 0 || error);
+  }
+
+  /// It has not said yet what it wants, and nothing of that lies unread.
+  bool IsTardy() {
+    error_code error;
+    return awaits_head_ && (socket_.available(error) == 0 || error);
   }
 
   // By a worker.
@@ -373,6 +380,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (error || !parser_->is_header_done()) return RefuseHead();
     keep_ = parser_->keep_alive();
     TakeRequest();
+    awaits_head_ = false;
     if (const std::optional<HttpResponse> refusal = Judge()) return Refuse(*refusal);
     if (!parser_->chunked() && parser_->content_length().value_or(0) == 0) return Dispatch();
     StartBody();
@@ -622,6 +630,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<Parser> parser_;
   HttpRequest request_;
   std::size_t body_limit_ = 0;
+  bool awaits_head_ = false;      // of its first request
   std::uint64_t body_bytes_ = 0;  // accounted for
   std::uint64_t left_ = 0;        // of the body, to come
   std::size_t reading_ = 0;       // bytes at the body's end that are being read
@@ -847,6 +856,13 @@ class HttpServer::Impl {
   bool CloseLongestIdle() {
     for (const std::shared_ptr<Connection>& connection : commons_.idle) {
       if (!connection->IsQuiet()) continue;  // its next request has just come
+      connection->Close();
+      return true;
+    }
+    // Then one that has not said yet what it wants, the first that came: whoever means it says so
+    // at once.
+    for (const std::shared_ptr<Connection>& connection : commons_.busy) {
+      if (!connection->IsTardy()) continue;
       connection->Close();
       return true;
     }

@@ -11,6 +11,7 @@
 
 #include "base/crc32c.h"
 #include "base/limits.h"
+#include "base/names.h"
 #include "journal/format.h"
 
 namespace headway::server {
@@ -115,6 +116,8 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
             journal::DecodeHeader(reinterpret_cast<const std::byte*>(piece.header().data()),
                                   piece.header().size(), "journal " + ToHex(uid));
         if (!header.ok()) return Bad(header.status().message());
+        HEADWAY_RETURN_IF_ERROR(CheckNewName("the project", header->project));
+        HEADWAY_RETURN_IF_ERROR(CheckNewName("the run's name", header->run));
         if (header->uid != uid) return Bad("the header is of journal " + ToHex(header->uid));
         journal.identity = {.uid = uid,
                             .run_uid = header->run_uid,
@@ -130,7 +133,8 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
     std::uint64_t& have = journal.state.slots;
     position->set_slots(have);
     position->set_complete(journal.state.writer == Liveness::kDead);
-    if (piece.first_slot() > have) continue;  // a gap: the position tells
+    if (piece.first_slot() > have) continue;                       // a gap: the position tells
+    if (position->complete() && !piece.slots().empty()) continue;  // nothing changes any more
     if (piece.slots().empty() && piece.header().empty() &&
         piece.writer() == v1::WRITER_STATE_UNSPECIFIED) {
       continue;  // a question

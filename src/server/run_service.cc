@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/crc32c.h"
 #include "base/limits.h"
 #include "runs/question.h"
 #include "wire/report.h"
@@ -15,7 +16,8 @@ namespace headway::server {
 namespace {
 
 constexpr int kRunsPageDefault = 100;
-constexpr int kRowsPageDefault = 10'000;
+constexpr std::size_t kRunsNamed = 5;  // in an error
+constexpr int kRowsPageDefault = 1'000;
 
 std::string ProjectOf(const std::string& project) { return project.empty() ? "default" : project; }
 
@@ -52,18 +54,32 @@ struct PageToken {
   std::int64_t as_of = 0;
   std::uint64_t index = 0;
 
-  std::string Text() const { return std::to_string(as_of) + "/" + std::to_string(index); }
+  std::string Text(std::string_view question) const {
+    const std::string place = std::to_string(as_of) + "/" + std::to_string(index);
+    return place + "/" + std::to_string(Mark(place, question));
+  }
+
+  // Of another question it is no token. No secret: what it could tell may be asked for anyway.
+  static std::uint32_t Mark(std::string_view place, std::string_view question) {
+    return Crc32c(place.data(), place.size(), Crc32c(question.data(), question.size()));
+  }
 };
 
-Result<PageToken> ParseToken(const std::string& text) {
+Status BadToken() {
+  return {Code::kInvalidArgument, "the page_token is none of an answer to this question"};
+}
+
+Result<PageToken> ParseToken(const std::string& text, std::string_view question) {
   PageToken token;
+  std::uint32_t mark = 0;
   const char* const end = text.data() + text.size();
   const auto as_of = std::from_chars(text.data(), end, token.as_of);
-  if (as_of.ec == std::errc() && as_of.ptr != end && *as_of.ptr == '/') {
-    const auto index = std::from_chars(as_of.ptr + 1, end, token.index);
-    if (index.ec == std::errc() && index.ptr == end) return token;
-  }
-  return Status(Code::kInvalidArgument, "the page_token is none of an answer");
+  if (as_of.ec != std::errc() || as_of.ptr == end) return BadToken();
+  const auto index = std::from_chars(as_of.ptr + 1, end, token.index);
+  if (index.ec != std::errc() || index.ptr == end) return BadToken();
+  const auto last = std::from_chars(index.ptr + 1, end, mark);
+  if (last.ec != std::errc() || last.ptr != end || token.Text(question) != text) return BadToken();
+  return token;
 }
 
 }  // namespace
@@ -80,10 +96,10 @@ void RunService::AddTo(ConnectRouter* router) {
       [this](const Caller&, const auto& request) { return GetReport(request); });
   router->Add<v1::ListIntervalsRequest, v1::ListIntervalsResponse>(
       "headway.v1.RunService.ListIntervals",
-      [this](const Caller&, const auto& request) { return ListIntervals(request); });
+      [this](const Caller& caller, const auto& request) { return ListIntervals(caller, request); });
   router->Add<v1::ListStepsRequest, v1::ListStepsResponse>(
       "headway.v1.RunService.ListSteps",
-      [this](const Caller&, const auto& request) { return ListSteps(request); });
+      [this](const Caller& caller, const auto& request) { return ListSteps(caller, request); });
 }
 
 Result<v1::ListRunsResponse> RunService::ListRuns(const v1::ListRunsRequest& request) {
@@ -97,11 +113,10 @@ Result<v1::ListRunsResponse> RunService::ListRuns(const v1::ListRunsRequest& req
   if (!request.page_token().empty()) {
     // The last run of the page before: others may have begun since.
     const Result<RunUid> last = ParseUid<RunUid>(request.page_token());
-    if (!last.ok()) {
-      return Status(Code::kInvalidArgument, "the page_token is none of an answer");
-    }
+    if (!last.ok()) return BadToken();
     next = std::ranges::find(all, *last, &runs::Run::uid);
-    if (next != all.end()) ++next;
+    if (next == all.end()) return BadToken();
+    ++next;
   }
   v1::ListRunsResponse response;
   for (; next != all.end() && static_cast<std::size_t>(response.runs_size()) < *size; ++next) {
@@ -127,7 +142,15 @@ Result<runs::Run> RunService::Find(const std::string& project, const std::string
       if (run.label == label || ToHex(run.uid) == label) return std::move(run);
     }
   }
-  return Status(Code::kNotFound, "no run \"" + label + "\" in project \"" + project + "\"");
+  std::string message = "no run \"" + label + "\" in project \"" + project + "\"";
+  const auto rows = store_->ListRuns(project, "");
+  if (!rows.ok()) return rows.status();
+  const std::vector<runs::Run> known = ToRuns(*rows);
+  for (std::size_t i = 0; i < known.size() && i < kRunsNamed; ++i) {
+    message += (i == 0 ? "; the newest are: " : ", ") + known[i].label;
+  }
+  if (known.empty()) message += "; this server has no run of it";
+  return Status(Code::kNotFound, message);
 }
 
 Result<v1::Run> RunService::Describe(const runs::Run& run) {
@@ -161,24 +184,26 @@ Result<v1::Report> RunService::GetReport(const v1::GetReportRequest& request) {
 }
 
 template <typename Request, typename Row, typename Rows>
-Result<std::string> RunService::Page(const Request& request, LastList<Row>* last,
+Result<std::string> RunService::Page(const Caller& caller, const Request& request,
+                                     LastList<Row>* last,
                                      std::vector<Row> (ledger::Ledger::*list)(const ledger::Query&),
                                      Rows* out) {
   const Result<std::size_t> size =
-      PageSize(request.page_size(), kRowsPageDefault, limits::kRowsPage);
+      PageSize(request.page_size(), kRowsPageDefault,
+               caller.json ? limits::kRowsPageJson : limits::kRowsPage);
   if (!size.ok()) return size.status();
   const Result<runs::Run> run = Find(ProjectOf(request.project()), request.run());
   if (!run.ok()) return run.status();
+  // Which list it is, of what.
+  const std::string question_text =
+      request.GetTypeName() + "/" + ToHex(run->uid) + "/" + request.time().SerializeAsString();
   PageToken token;
   if (!request.page_token().empty()) {
-    const Result<PageToken> parsed = ParseToken(request.page_token());
+    const Result<PageToken> parsed = ParseToken(request.page_token(), question_text);
     if (!parsed.ok()) return parsed.status();
     token = *parsed;
   }
-  const auto key = [&] {
-    return ToHex(run->uid) + "/" + std::to_string(token.as_of) + "/" +
-           request.time().SerializeAsString();
-  };
+  const auto key = [&] { return std::to_string(token.as_of) + "/" + question_text; };
   std::shared_ptr<const std::vector<Row>> rows;
   if (!request.page_token().empty()) {
     const std::lock_guard lock(last->mutex);
@@ -209,23 +234,24 @@ Result<std::string> RunService::Page(const Request& request, LastList<Row>* last
     }
   }
   token.index = i;
-  return more ? token.Text() : std::string();
+  return more ? token.Text(question_text) : std::string();
 }
 
 Result<v1::ListIntervalsResponse> RunService::ListIntervals(
-    const v1::ListIntervalsRequest& request) {
+    const Caller& caller, const v1::ListIntervalsRequest& request) {
   v1::ListIntervalsResponse response;
   Result<std::string> next =
-      Page(request, &intervals_, &ledger::Ledger::Timeline, response.mutable_intervals());
+      Page(caller, request, &intervals_, &ledger::Ledger::Timeline, response.mutable_intervals());
   if (!next.ok()) return next.status();
   response.set_next_page_token(*std::move(next));
   return response;
 }
 
-Result<v1::ListStepsResponse> RunService::ListSteps(const v1::ListStepsRequest& request) {
+Result<v1::ListStepsResponse> RunService::ListSteps(const Caller& caller,
+                                                    const v1::ListStepsRequest& request) {
   v1::ListStepsResponse response;
   Result<std::string> next =
-      Page(request, &steps_, &ledger::Ledger::Steps, response.mutable_steps());
+      Page(caller, request, &steps_, &ledger::Ledger::Steps, response.mutable_steps());
   if (!next.ok()) return next.status();
   response.set_next_page_token(*std::move(next));
   return response;

@@ -28,8 +28,10 @@ class RunService {
   Result<v1::ListRunsResponse> ListRuns(const v1::ListRunsRequest& request);
   Result<v1::Run> GetRun(const v1::GetRunRequest& request);
   Result<v1::Report> GetReport(const v1::GetReportRequest& request);
-  Result<v1::ListIntervalsResponse> ListIntervals(const v1::ListIntervalsRequest& request);
-  Result<v1::ListStepsResponse> ListSteps(const v1::ListStepsRequest& request);
+  Result<v1::ListIntervalsResponse> ListIntervals(const Caller& caller,
+                                                  const v1::ListIntervalsRequest& request);
+  Result<v1::ListStepsResponse> ListSteps(const Caller& caller,
+                                          const v1::ListStepsRequest& request);
 
  private:
   Result<runs::Run> Find(const std::string& project, const std::string& label);
@@ -44,7 +46,7 @@ class RunService {
   };
   // Adds a page to `*out` and returns the next token.
   template <typename Request, typename Row, typename Rows>
-  Result<std::string> Page(const Request& request, LastList<Row>* last,
+  Result<std::string> Page(const Caller& caller, const Request& request, LastList<Row>* last,
                            std::vector<Row> (ledger::Ledger::*list)(const ledger::Query&),
                            Rows* out);
 

@@ -4,11 +4,14 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <mutex>
 #include <optional>
 #include <utility>
 
 #include "base/files.h"
 #include "base/limits.h"
+#include "base/time_format.h"
 #include "server/access.h"
 #include "server/connect.h"
 #include "server/http_server.h"
@@ -30,13 +33,15 @@ bool IsLoopback(const std::string& address) {
 }  // namespace
 
 struct Server::Impl {
-  Impl(Access access_found, std::unique_ptr<store::RecordStore> opened, const Clock* clock)
+  Impl(Access access_found, std::unique_ptr<store::RecordStore> opened, const Clock* clock_given)
       : access(std::move(access_found)),
         store(std::move(opened)),
-        ledgers(store.get(), clock),
-        journals(store.get(), clock),
-        runs(store.get(), &ledgers, clock),
-        router([this](const HttpRequest& head) { return access.Authenticate(head); }) {
+        ledgers(store.get(), clock_given),
+        journals(store.get(), clock_given),
+        runs(store.get(), &ledgers, clock_given),
+        router([this](const HttpRequest& head) { return access.Authenticate(head); },
+               [this](const Status& status) { Log(status); }),
+        clock(clock_given) {
     journals.AddTo(&router);
     runs.AddTo(&router);
   }
@@ -52,6 +57,16 @@ struct Server::Impl {
     return router.Refuse(head);
   }
 
+  // At most a line a second, however many ask.
+  void Log(const Status& status) {
+    const std::lock_guard lock(log_mutex);
+    const MonoNs now = clock->Mono();
+    if (last_log && now - *last_log < kNanosPerSecond) return;
+    last_log = now;
+    std::fprintf(stderr, "headway serve: %s %s\n", FormatTime(clock->Wall()).c_str(),
+                 status.message().c_str());
+  }
+
   Access access;
   std::string token_path;
   std::unique_ptr<store::RecordStore> store;
@@ -59,6 +74,9 @@ struct Server::Impl {
   JournalService journals;
   RunService runs;
   ConnectRouter router;
+  const Clock* clock;
+  std::mutex log_mutex;
+  std::optional<MonoNs> last_log;
   std::unique_ptr<HttpServer> http;  // last: it calls the others
 };
 

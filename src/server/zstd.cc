@@ -32,9 +32,8 @@ Result<std::string> Decompress(std::string_view packed, std::size_t bytes_limit)
                     std::string("the body is not zstd: ") + ZSTD_getErrorName(left));
     }
     if (out.size() > bytes_limit) {
-      return Status(Code::kResourceExhausted, "the body is more than " +
-                                                  std::to_string(bytes_limit) +
-                                                  " bytes when it is decompressed");
+      return Status(Code::kInvalidArgument, "the body is more than " + std::to_string(bytes_limit) +
+                                                " bytes when it is decompressed");
     }
     if (piece.pos == 0 && in.pos == in.size && left > 0) {
       return Status(Code::kInvalidArgument, "the body is not zstd: it is cut off");

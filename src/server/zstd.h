@@ -8,8 +8,8 @@
 
 namespace headway::server {
 
-/// The bytes behind one or more zstd frames. InvalidArgument: they are none, or are cut off;
-/// ResourceExhausted: there would be more than `bytes_limit`, of which no more is ever held.
+/// The bytes behind one or more zstd frames. InvalidArgument: they are none, are cut off, or would
+/// be more than `bytes_limit`, of which no more is ever held. ResourceExhausted: no memory.
 Result<std::string> Decompress(std::string_view packed, std::size_t bytes_limit);
 
 }  // namespace headway::server

@@ -59,6 +59,7 @@ Status SourceFinder::Look(const std::function<void(Source)>& found) {
   const Result<std::vector<std::string>> projects = journal::ListProjects(scope_.dir);
   if (!projects.ok()) return projects.status();
   for (const std::string& project : *projects) {
+    if (!scope_.project.empty() && project != scope_.project) continue;
     const Result<std::vector<std::string>> runs = journal::ListRuns(scope_.dir, project);
     if (!runs.ok()) return runs.status();
     for (const std::string& run : *runs) {

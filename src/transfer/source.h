@@ -24,7 +24,7 @@ namespace headway::transfer {
 struct Scope {
   journal::PlaceRules rules = {};
   std::string dir = {};  ///< data directory that this machine's journals lie in
-  // One run; without a uid: every run of every project.
+  // One run; without a uid: every run of the project, or of every project.
   std::string project = {};
   std::string run = {};
   std::optional<RunUid> uid = {};

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "base/utf8.h"
+
 namespace headway::wire {
 namespace {
 
@@ -143,8 +145,8 @@ Status TakeAll(const Proto& from, std::vector<Model>* to) {
 v1::Report ToProto(const Report& report) {
   using To = v1::Report;
   v1::Report to;
-  to.set_run(report.run);
-  to.set_project(report.project);
+  to.set_run(ToValidUtf8(report.run));
+  to.set_project(ToValidUtf8(report.project));
   to.set_accounting(report.accounting);
   to.set_state(EnumToProto<v1::RunState>(report.state));
   Put(report.down_since, &to, &To::set_down_since);
@@ -161,7 +163,7 @@ v1::Report ToProto(const Report& report) {
   for (const CategoryTime& time : report.categories) {
     v1::CategoryTime* const one = to.add_categories();
     one->set_category(EnumToProto<v1::Category>(time.category));
-    one->set_name(time.name);
+    one->set_name(ToValidUtf8(time.name));
     one->set_ns(time.ns);
     one->set_share(report.elapsed_ns > 0
                        ? static_cast<double>(time.ns) / static_cast<double>(report.elapsed_ns)
@@ -245,7 +247,7 @@ v1::TimelineInterval ToProto(const TimelineInterval& interval) {
   to.set_begin(interval.begin);
   to.set_end(interval.end);
   to.set_category(EnumToProto<v1::Category>(interval.category));
-  to.set_name(interval.name);
+  to.set_name(ToValidUtf8(interval.name));
   if (interval.attempt >= 0) to.set_attempt(interval.attempt);
   Put(interval.step, &to, &v1::TimelineInterval::set_step);
   return to;

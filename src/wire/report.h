@@ -5,7 +5,8 @@
 #include "base/status.h"
 #include "model/report.h"
 
-/// Reports between model/ and proto/. Pure; safe from any thread. Nothing is lost either way.
+/// Reports between model/ and proto/. Pure; safe from any thread. Nothing is lost either way, but
+/// for names that are no UTF-8: what is none becomes U+FFFD, as in the JSON of model/.
 
 namespace headway::wire {
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Headway, wait_until
+from conftest import ROOT, Headway, wait_until
 
 TRAIN = """
 import os, random, sys, time
@@ -352,6 +353,74 @@ def test_calls_as_json(headway: Headway, server: Server, tmp_path: Path) -> None
     assert server.call("RunService/GetRun", {}, **{"Content-Type": "text/plain"})[0] == 415
     assert server.call("RunService/GetRun", {}, **{"Content-Encoding": "gzip"})[0] == 501
     assert server.call("RunService/GetRun", b"xx", **{"Content-Encoding": "zstd"})[0] == 400
+
+
+def test_page_tokens_are_for_one_question(
+    headway: Headway, server: Server, tmp_path: Path
+) -> None:
+    for run in ("a", "b"):
+        headway(*train(headway, tmp_path, run, 0, 20))
+    headway("ship", env=server.env)
+    question = {"run": "a", "pageSize": 5}
+    token = server.call("RunService/ListSteps", question)[1]["nextPageToken"]
+    assert server.call("RunService/ListSteps", {**question, "pageToken": token})[0] == 200
+    others = [
+        ("ListIntervals", question),
+        ("ListSteps", {**question, "run": "b"}),
+        ("ListSteps", {**question, "time": {"lastNs": "5"}}),
+    ]
+    for method, other in others:
+        answer = server.call(f"RunService/{method}", {**other, "pageToken": token})
+        assert answer[0] == 400 and "page_token" in answer[1]["message"], (method, other)
+    assert server.call("RunService/ListSteps", {**question, "pageToken": token + "0"})[0] == 400
+    assert server.call("RunService/ListRuns", {"pageToken": "0" * 32})[0] == 400
+    assert server.call("RunService/GetReport", {"run": "a", "time": {"lastNs": "-1"}})[0] == 400
+    answer = server.call("RunService/GetReport", {"run": "c"})
+    assert answer[1]["message"].endswith('no run "c" in project "default"; the newest are: b, a')
+
+
+def test_names_that_are_no_text(headway: Headway, server: Server, tmp_path: Path) -> None:
+    """As a C++ program may give them: they reach the answers as in local ones."""
+    source = tmp_path / "train.cc"
+    source.write_text(
+        "#include <headway/recorder.h>\n"
+        'int main() { auto r = headway::Recorder::Open({.run = "r"}); r.Step(0); '
+        'auto span = r.Custom("bad\\xff" "name"); }\n'
+    )
+    program = tmp_path / "train"
+    library = Path(headway.program).resolve().parents[1] / "lib/libheadway_recorder.so"
+    compiler = shutil.which("c++")
+    if not library.exists() or compiler is None:
+        pytest.skip("no compiler, or no recorder to link")
+    subprocess.run(
+        [compiler, "-std=c++20", source, "-I", ROOT / "include", library,
+         f"-Wl,-rpath,{library.parent}", "-o", program], check=True,
+    )  # fmt: skip
+    subprocess.run([program], env=headway.environment, check=True)
+    headway("ship", env=server.env)
+    same_everywhere(headway, server, "r")
+    result = headway("goodput", b"\xff", env=server.env, code=1)
+    assert "no run" in result.stderr and "libprotobuf" not in result.stderr
+
+
+def test_what_is_shipped_is_what_was_asked_for(
+    headway: Headway, server: Server, tmp_path: Path
+) -> None:
+    for project in ("p", "q"):
+        run = train(headway, tmp_path, "r", 0, 3)
+        headway(run[0], "--project", project, *run[1:])
+    headway("ship", "--project", "p", "--dir", headway.data, env=server.env)
+    headway("goodput", "r", "--project", "p", env=server.env)
+    headway("goodput", "r", "--project", "q", env=server.env, code=1)
+
+
+def test_a_wrong_server_in_the_environment_stops_no_training(headway: Headway) -> None:
+    wrong = {"HEADWAY_SERVER": "127.0.0.1:8460"}
+    result = headway("run", "--", "sh", "-c", "echo trained; exit 7", env=wrong, code=7)
+    assert result.stdout == "trained\n" and "HEADWAY_SERVER" in result.stderr
+    headway("run", "--server", "127.0.0.1:8460", "--", "true", code=2)
+    result = headway("ship", "--patience", "0s", "--server", "http://", code=2)
+    assert "cannot call http:" in result.stderr
 
 
 def test_it_ends_when_it_is_told_to(headway: Headway, server: Server) -> None:

@@ -110,9 +110,12 @@ class SqliteStore final : public RecordStore {
  public:
   // The lock is let go last, the writer after the readers: the last one to close tidies up, and
   // only a writer can.
-  SqliteStore(UniqueFd lock, std::unique_ptr<Connection> writer,
+  SqliteStore(UniqueFd lock, const struct stat& file, std::unique_ptr<Connection> writer,
               std::vector<std::unique_ptr<Reader>> readers)
-      : lock_(std::move(lock)), writer_(std::move(writer)), readers_(std::move(readers)) {}
+      : lock_(std::move(lock)),
+        file_(file),
+        writer_(std::move(writer)),
+        readers_(std::move(readers)) {}
 
   Status Append(std::span<const Batch> batches) override;
   Result<Journal> FindJournal(const JournalUid& uid) override;
@@ -142,7 +145,11 @@ class SqliteStore final : public RecordStore {
   Result<std::int64_t> FindOrMakeRun(const JournalIdentity& identity);
   Result<std::int64_t> FindOrMakeProject(const std::string& name);
 
+  // What is kept in a file that nobody finds any more is not kept.
+  Status CheckFile() const;
+
   UniqueFd lock_;
+  struct stat file_;  // which one is open
   std::mutex write_mutex_;
   std::unique_ptr<Connection> writer_;
   std::vector<std::unique_ptr<Reader>> readers_;
@@ -267,6 +274,17 @@ Status SqliteStore::Write(const Batch& batch, const std::vector<Chunk>& chunks) 
   return update.Run();
 }
 
+Status SqliteStore::CheckFile() const {
+  struct stat now;
+  if (::stat(writer_->path().c_str(), &now) == 0 && now.st_dev == file_.st_dev &&
+      now.st_ino == file_.st_ino) {
+    return OkStatus();
+  }
+  return {Code::kUnavailable, writer_->path() +
+                                  " was removed or replaced while the server had it open; "
+                                  "put it back, or start the server again"};
+}
+
 Status SqliteStore::Append(std::span<const Batch> batches) {
   if (batches.empty()) return OkStatus();
   // What takes the processor's time comes before one's turn to write.
@@ -285,6 +303,7 @@ Status SqliteStore::Append(std::span<const Batch> batches) {
     chunks.push_back(*std::move(compressed));
   }
   const std::lock_guard lock(write_mutex_);
+  HEADWAY_RETURN_IF_ERROR(CheckFile());
   Transaction transaction(writer_.get(), "BEGIN IMMEDIATE", kWrite);
   HEADWAY_RETURN_IF_ERROR(transaction.status());
   for (std::size_t i = 0; i < batches.size(); ++i) {
@@ -562,8 +581,10 @@ Result<std::unique_ptr<RecordStore>> OpenSqliteStore(const std::string& path,
     readers.push_back(std::make_unique<Reader>());
     readers.back()->connection = *std::move(connection);
   }
-  return std::unique_ptr<RecordStore>(
-      std::make_unique<SqliteStore>(*std::move(lock), *std::move(writer), std::move(readers)));
+  struct stat file;
+  if (::stat(real->c_str(), &file) != 0) return ErrnoStatus(errno, "examine", *real);
+  return std::unique_ptr<RecordStore>(std::make_unique<SqliteStore>(
+      *std::move(lock), file, *std::move(writer), std::move(readers)));
 }
 
 Status CheckSqliteStore(const std::string& path) {

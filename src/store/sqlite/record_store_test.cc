@@ -117,6 +117,16 @@ TEST_F(SqliteStoreTest, TheFilesAreTheOwnersAlone) {
   ::umask(mask);
 }
 
+TEST_F(SqliteStoreTest, KeepsNothingInAFileThatIsNotThereAnyMore) {
+  const auto store = Open();
+  const Batch batch = TestBatch(identity_, 0, TestSlots(0, 10));
+  const std::string aside = path_ + ".aside";
+  ASSERT_EQ(::rename(path_.c_str(), aside.c_str()), 0);
+  ExpectFault(AppendOne(store.get(), batch), Code::kUnavailable, "was removed or replaced");
+  ASSERT_EQ(::rename(aside.c_str(), path_.c_str()), 0);
+  EXPECT_TRUE(AppendOne(store.get(), batch).ok());
+}
+
 TEST_F(SqliteStoreTest, IsDurableAndMarkedAsOurs) {
   const auto store = Open();
   OtherProgram other(path_);
