@@ -119,7 +119,8 @@ TEST_F(SqliteStoreTest, TheFilesAreTheOwnersAlone) {
 
 TEST_F(SqliteStoreTest, KeepsNothingInAFileThatIsNotThereAnyMore) {
   const auto store = Open();
-  const Batch batch = TestBatch(identity_, 0, TestSlots(0, 10));
+  const std::string slots = TestSlots(0, 10);
+  const Batch batch = TestBatch(identity_, 0, slots);
   const std::string aside = path_ + ".aside";
   ASSERT_EQ(::rename(path_.c_str(), aside.c_str()), 0);
   ExpectFault(AppendOne(store.get(), batch), Code::kUnavailable, "was removed or replaced");
