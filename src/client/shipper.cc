@@ -22,9 +22,6 @@ constexpr std::size_t kRequestBytes = std::size_t{8} << 20;
 constexpr int kRequestPieces = 500;
 // The server learns of a header, and loses some; more than that makes no sense.
 constexpr int kDisagreementsMost = 5;
-// While its writer lives, what lies behind so much that was never written is left for later: it is
-// reserved space, nearly always.
-constexpr std::uint64_t kQuietSlots = (std::uint64_t{1} << 20) / kSlotBytes;
 
 // An error that another journal need not have.
 bool IsAboutOne(const Status& status) {
@@ -35,11 +32,6 @@ bool IsAboutOne(const Status& status) {
     case Code::kOutOfRange: return true;
     default: return false;
   }
-}
-
-bool IsZero(const Slot& slot) {
-  return (slot.meta | static_cast<std::uint64_t>(slot.time) | static_cast<std::uint64_t>(slot.a) |
-          static_cast<std::uint64_t>(slot.b)) == 0;
 }
 
 }  // namespace
@@ -111,7 +103,7 @@ Result<bool> Shipper::Journal::AddGaps(bool all, v1::AppendJournalsRequest* requ
       slots.resize(count);
       for (std::uint64_t i = 0; i < count;) {
         const auto fills = [&](std::uint64_t s) {
-          return all ? !IsZero(slots[s]) : journal::IsFinished(slots[s], salt, at + s);
+          return all ? !transfer::IsZero(slots[s]) : journal::IsFinished(slots[s], salt, at + s);
         };
         const bool filled = fills(i);
         std::uint64_t stop = i + 1;
@@ -155,7 +147,7 @@ Result<bool> Shipper::Journal::AddTail(bool all, v1::JournalPiece* piece, std::s
     if (slots.empty()) break;
     for (std::uint64_t i = 0; i < slots.size(); ++i) {
       const bool finished = journal::IsFinished(slots[i], salt, at + i);
-      if (finished || (all && !IsZero(slots[i]))) {
+      if (finished || (all && !transfer::IsZero(slots[i]))) {
         if (wanted < at + i && !all) next_gaps.push_back({wanted, at + i});
         wanted = at + i + 1;
       } else {
@@ -165,7 +157,7 @@ Result<bool> Shipper::Journal::AddTail(bool all, v1::JournalPiece* piece, std::s
     out->append(reinterpret_cast<const char*>(slots.data()), slots.size() * kSlotBytes);
     *room -= slots.size() * kSlotBytes;
     at += slots.size();
-    if (!all && at - wanted > kQuietSlots) break;
+    if (!all && at - wanted > transfer::kQuietSlots) break;
   }
   *room += out->size() - (wanted - end) * kSlotBytes;
   out->resize((wanted - end) * kSlotBytes);

@@ -10,6 +10,12 @@
 
 namespace headway::runs {
 
+/// Whether two journals, or looks at one, are read with the same anchor.
+inline bool SameAnchor(const std::optional<ClockAnchor>& a, const std::optional<ClockAnchor>& b) {
+  if (!a || !b) return !a && !b;
+  return a->wall == b->wall && a->mono == b->mono;
+}
+
 /// What ties the clocks of a run's journals together.
 ///
 /// Journals that one boot of a machine has written share its monotonic clock, so that a system

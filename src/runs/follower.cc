@@ -11,14 +11,6 @@
 #include "runs/findings.h"
 
 namespace headway::runs {
-namespace {
-
-bool Same(const std::optional<ClockAnchor>& a, const std::optional<ClockAnchor>& b) {
-  if (!a || !b) return !a && !b;
-  return a->wall == b->wall && a->mono == b->mono;
-}
-
-}  // namespace
 
 Follower::Follower(std::vector<std::string> dirs, std::string project, std::string name)
     : dirs_(std::move(dirs)), project_(std::move(project)), name_(std::move(name)) {
@@ -42,7 +34,7 @@ Status Follower::Refresh(std::int64_t until, std::int64_t future) {
   for (const journal::JournalFile& file : found->journals) {
     const auto known = known_.find(file.path);
     if (known == known_.end()) continue;
-    other |= !Same(known->second.anchor, clocks.AnchorOf(file.header)) ||
+    other |= !SameAnchor(known->second.anchor, clocks.AnchorOf(file.header)) ||
              IsAnother(file.path, &known->second);
   }
   if (other) StartOver();

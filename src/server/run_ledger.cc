@@ -90,11 +90,6 @@ Result<journal::Header> HeaderOf(const store::Journal& journal) {
                                "journal " + ToHex(journal.identity.uid));
 }
 
-bool Same(const std::optional<ClockAnchor>& a, const std::optional<ClockAnchor>& b) {
-  if (!a || !b) return a.has_value() == b.has_value();
-  return a->wall.ns == b->wall.ns && a->mono.ns == b->mono.ns;
-}
-
 }  // namespace
 
 Liveness Hearing::Of(const store::JournalState& state) const {
@@ -129,7 +124,7 @@ Status RunLedger::Refresh() {
     const auto known = known_.find((*journals)[i].identity.uid);
     if (known == known_.end()) continue;
     known->second.complete = (*journals)[i].state.writer == Liveness::kDead;
-    anew |= !Same(known->second.anchor, clocks.AnchorOf(run.journals[i].header));
+    anew |= !runs::SameAnchor(known->second.anchor, clocks.AnchorOf(run.journals[i].header));
   }
   if (anew) StartOver();
   Status status;

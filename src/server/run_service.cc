@@ -135,17 +135,16 @@ Result<v1::Run> RunService::GetRun(const v1::GetRunRequest& request) {
 }
 
 Result<runs::Run> RunService::Find(const std::string& project, const std::string& label) {
+  std::vector<runs::Run> known;
   for (const std::string& name : {label, label.substr(0, label.rfind('@')), std::string()}) {
     const auto rows = store_->ListRuns(project, name);
     if (!rows.ok()) return rows.status();
-    for (runs::Run& run : ToRuns(*rows)) {
+    known = ToRuns(*rows);
+    for (runs::Run& run : known) {
       if (run.label == label || ToHex(run.uid) == label) return std::move(run);
     }
   }
   std::string message = "no run \"" + label + "\" in project \"" + project + "\"";
-  const auto rows = store_->ListRuns(project, "");
-  if (!rows.ok()) return rows.status();
-  const std::vector<runs::Run> known = ToRuns(*rows);
   for (std::size_t i = 0; i < known.size() && i < kRunsNamed; ++i) {
     message += (i == 0 ? "; the newest are: " : ", ") + known[i].label;
   }

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/files.h"
@@ -21,6 +22,8 @@
 
 namespace headway::server {
 namespace {
+
+constexpr std::string_view kHealth = "/healthz";
 
 bool IsLoopback(const std::string& address) {
   if (address == "localhost") return true;
@@ -48,7 +51,7 @@ struct Server::Impl {
 
   // Whatever needs no body is known by the head.
   std::optional<HttpResponse> AnswerByHead(const HttpRequest& head) const {
-    if (head.path == "/healthz") {
+    if (head.path == kHealth) {
       if (head.method == "GET" || head.method == "HEAD") return HttpResponse{.body = "ok\n"};
       HttpResponse refusal{.status = 405, .body = "only GET and HEAD are answered\n"};
       refusal.headers.emplace_back("Allow", "GET, HEAD");
@@ -107,14 +110,12 @@ Result<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   Result<std::unique_ptr<HttpServer>> http = HttpServer::Start(
       {.address = options.address, .port = options.port},
       [raw](const HttpRequest& head) -> BodyVerdict {
-        if (head.path == "/healthz") return {};
+        if (head.path == kHealth) return {};
         return {.limit = limits::kServerRequestBytes, .refusal = raw->AnswerByHead(head)};
       },
       [raw](const HttpRequest& request) {
-        if (std::optional<HttpResponse> answer = raw->AnswerByHead(request)) {
-          return *std::move(answer);
-        }
-        return raw->router.Answer(request);
+        if (request.path == kHealth) return *raw->AnswerByHead(request);
+        return raw->router.Answer(request);  // which refuses by the head, too
       });
   if (!http.ok()) return http.status();
   impl->http = *std::move(http);

@@ -23,14 +23,6 @@ using journal::Slot;
 using journal::SlotOffset;
 
 constexpr std::uint64_t kBlockSlots = 2048;
-// While its writer lives, what lies behind so much that was never written is left for later: it is
-// reserved space, nearly always.
-constexpr std::uint64_t kQuietSlots = (std::uint64_t{1} << 20) / kSlotBytes;
-
-bool IsZero(const Slot& slot) {
-  return (slot.meta | static_cast<std::uint64_t>(slot.time) | static_cast<std::uint64_t>(slot.a) |
-          static_cast<std::uint64_t>(slot.b)) == 0;
-}
 
 }  // namespace
 

@@ -20,6 +20,16 @@
 
 namespace headway::transfer {
 
+/// While its writer lives, what lies behind so much that was never written is left for later: it is
+/// reserved space, nearly always.
+inline constexpr std::uint64_t kQuietSlots = (std::uint64_t{1} << 20) / journal::kSlotBytes;
+
+/// Whether nothing of the slot was ever written.
+inline bool IsZero(const journal::Slot& slot) {
+  return (slot.meta | static_cast<std::uint64_t>(slot.time) | static_cast<std::uint64_t>(slot.a) |
+          static_cast<std::uint64_t>(slot.b)) == 0;
+}
+
 /// Which journals a supervisor looks after.
 struct Scope {
   journal::PlaceRules rules = {};
