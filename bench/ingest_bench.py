@@ -21,7 +21,7 @@ import tempfile
 import time
 from pathlib import Path
 
-TRANSACTION = 262_144  # records: 8 MiB of slots
+TRANSACTION = 1_048_576  # records: 32 MiB of slots
 
 
 class Server:

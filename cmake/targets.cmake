@@ -83,7 +83,7 @@ function(headway_pytests prefix)
     cmake_path(GET file STEM name)
     string(REGEX REPLACE "^test_" "${prefix}_" name ${name})
     headway_script_test(${name} LABEL ${arg_LABEL} COMMAND
-      ${Python3_EXECUTABLE} -m pytest -q -p no:cacheprovider ${file})
+      ${Python3_EXECUTABLE} -m pytest -q -p no:cacheprovider -o faulthandler_timeout=200 ${file})
     set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT_MODIFICATION
       "PYTHONPATH=path_list_prepend:${PROJECT_BINARY_DIR}/python"
       "PYTHONDONTWRITEBYTECODE=set:1")

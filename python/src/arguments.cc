@@ -68,7 +68,7 @@ std::optional<Choice> ToChoice(PyObject* value) noexcept {
   if (value == Py_None) return Choice::kNone;
   if (value == Py_True) return Choice::kTrue;
   if (value == Py_False) return Choice::kFalse;
-  if (PyLong_Check(value)) return PyLong_AsLongLong(value) != 0 ? Choice::kTrue : Choice::kFalse;
+  if (PyLong_Check(value)) return FromLong(value) == 0 ? Choice::kFalse : Choice::kTrue;
   if (IsNumpyScalar(value)) {
     const int truth = PyObject_IsTrue(value);
     if (truth >= 0) return truth != 0 ? Choice::kTrue : Choice::kFalse;

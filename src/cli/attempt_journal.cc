@@ -1,5 +1,7 @@
 #include "cli/attempt_journal.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -9,6 +11,7 @@
 #include "base/utf8.h"
 #include "journal/placement.h"
 #include "journal/reader.h"
+#include "model/attempt_key.h"
 
 namespace headway::cli {
 namespace {
@@ -97,26 +100,30 @@ std::string AttemptKey(const SupervisedRun& run, std::int64_t number) {
 std::vector<std::string> ChildEnvironment(const recorder::EnvMap& env, const SupervisedRun& run,
                                           std::int64_t number) {
   recorder::EnvMap child = env;
-  child["HEADWAY_DIR"] = run.dir;
-  child["HEADWAY_PROJECT"] = run.project;
-  child["HEADWAY_RUN"] = run.run;
-  child["HEADWAY_RUN_UID"] = ToHex(run.uid);
-  child["HEADWAY_ATTEMPT_KEY"] = AttemptKey(run, number);
-  child["HEADWAY_ATTEMPT"] = std::to_string(run.index_base + number);
+  if (run.recorded) {
+    child["HEADWAY_DIR"] = run.dir;
+    child["HEADWAY_PROJECT"] = run.project;
+    child["HEADWAY_RUN"] = run.run;
+    child["HEADWAY_RUN_UID"] = ToHex(run.uid);
+    child["HEADWAY_ATTEMPT_KEY"] = AttemptKey(run, number);
+    child["HEADWAY_ATTEMPT"] = std::to_string(run.index_base + number);
+  }
   std::vector<std::string> entries;
   for (const auto& [name, value] : child) entries.push_back(name + "=" + value);
   return entries;
 }
 
 std::optional<std::int64_t> HighestStep(const SupervisedRun& run, std::int64_t number) {
-  const std::string key = AttemptKey(run, number);
   std::optional<std::int64_t> highest;
+  if (!run.recorded) return highest;
+  const std::string key = AttemptKey(run, number);
   const std::set<std::string> dirs = {run.dir, run.journal_dir};
   for (const std::string& dir : dirs) {
     const auto journals = journal::ListJournals(dir, run.project, run.run);
     if (!journals.ok()) continue;
     for (const journal::JournalFile& file : *journals) {
-      const bool ours = file.header.run_uid == run.uid && file.header.attempt_key == key &&
+      const bool ours = file.header.run_uid == run.uid &&
+                        AttemptPartOf(key, file.header.attempt_key) &&
                         file.header.origin == journal::Origin::kRecorder;
       if (!ours) continue;
       NameTable names;
@@ -146,8 +153,8 @@ bool HasRecords(const SupervisedRun& run) {
 }
 
 Result<AttemptJournal> AttemptJournal::Create(const SupervisedRun& run, std::int64_t number,
-                                              MonoNs begin) {
-  if (run.nested && number == 0) return AttemptJournal();
+                                              std::uint64_t part) {
+  if (!run.recorded || (run.nested && number == 0)) return AttemptJournal();
   journal::WriterOptions options;
   journal::Header& header = options.header;
   header.origin = journal::Origin::kSupervisor;
@@ -157,7 +164,7 @@ Result<AttemptJournal> AttemptJournal::Create(const SupervisedRun& run, std::int
   header.rank = run.rank;
   header.world_size = run.world_size;
   header.job_id = run.job_id;
-  header.attempt_key = AttemptKey(run, number);
+  header.attempt_key = AttemptPartKey(AttemptKey(run, number), part);
   header.attempt_index = run.index_base + number;
   header.destination = run.destination;
   header.software = "headway " HEADWAY_VERSION;
@@ -169,8 +176,20 @@ Result<AttemptJournal> AttemptJournal::Create(const SupervisedRun& run, std::int
   if (!writer.ok()) return writer.status();
   AttemptJournal journal;
   journal.writer_ = *std::move(writer);
-  journal.writer_->Append(journal::MetaHigh(RecordType::kJobStart, 0), begin, 0, 0);
   return journal;
+}
+
+void AttemptJournal::Discard() {
+  if (writer_ == nullptr) return;
+  const std::string path = writer_->path();
+  Finish();
+  ::unlink(path.c_str());
+  ::rmdir(path.substr(0, path.rfind('/')).c_str());  // fails where there is anything else
+}
+
+void AttemptJournal::Began(MonoNs time) {
+  if (writer_ == nullptr) return;
+  writer_->Append(journal::MetaHigh(RecordType::kJobStart, 0), time, 0, 0);
 }
 
 void AttemptJournal::Beat() {

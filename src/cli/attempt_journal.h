@@ -20,6 +20,7 @@ namespace headway::cli {
 
 /// The run that the supervisor's children record into.
 struct SupervisedRun {
+  bool recorded = true;     ///< false: nothing is, and children find the environment as it was
   std::string dir;          ///< as asked for, absolute
   std::string journal_dir;  ///< where this machine's journals lie: `dir`, unless that is no place
   std::string destination;  ///< then `dir`, else empty
@@ -61,10 +62,15 @@ bool HasRecords(const SupervisedRun& run);
 class AttemptJournal {
  public:
   AttemptJournal() = default;
-  /// Begins it, with the attempt's start at `begin`. Of a nested
-  /// supervisor's first attempt the one further out has it, and this does nothing.
-  static Result<AttemptJournal> Create(const SupervisedRun& run, std::int64_t number, MonoNs begin);
+  /// Of a nested supervisor's first attempt the one further out has it, and this does nothing.
+  /// `part`: of the attempt (model/attempt_key.h).
+  static Result<AttemptJournal> Create(const SupervisedRun& run, std::int64_t number,
+                                       std::uint64_t part = 0);
+  /// As if it had never been.
+  void Discard();
 
+  /// The attempt has started. Of a later part its own records say when.
+  void Began(MonoNs time);
   void Beat();
   void Notice(int signal);
   /// A process that recorded into the attempt, or would have, has ended.

@@ -176,7 +176,8 @@ NamedRecords NameRecords(const RunRecords& run) {
 
 // Whether the run of that name that begins when one of these begins is another one.
 Status CheckStart(const EventTarget& target, const std::vector<ImportedRun>& made) {
-  // Between a recorder's opening and its first record.
+  // Between a recorder's opening and its first record, and between a supervisor's first record and
+  // its opening.
   constexpr std::int64_t kOpeningNs = kNanosPerSecond;
   std::set<RunUid> own;
   for (const ImportedRun& run : made) own.insert(run.uid);
@@ -188,7 +189,8 @@ Status CheckStart(const EventTarget& target, const std::vector<ImportedRun>& mad
       return file.header.origin != journal::Origin::kImport;
     });
     for (const ImportedRun& mine : made) {
-      if (recorded && mine.start >= run.start && mine.start - kOpeningNs <= run.start) {
+      if (recorded && mine.start - kOpeningNs <= run.start &&
+          run.start - kOpeningNs <= mine.start) {
         return {Code::kFailedPrecondition,
                 "run \"" + target.run +
                     "\" was recorded here, from the same time on, and would be hidden; import "

@@ -1,17 +1,11 @@
-#include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
-#include <charconv>
-#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 
-#include "base/background.h"
 #include "base/time_format.h"
+#include "cli/beside.h"
 #include "cli/commands.h"
 #include "cli/monitor_sinks.h"
 #include "cli/place.h"
@@ -20,18 +14,6 @@
 
 namespace headway::cli {
 namespace {
-
-constexpr int kControl = 3;
-
-// Who sees to the job, in front of a terminal or beside a program, may want to end it.
-UniqueFd CatchEndings() {
-  sigset_t endings;
-  ::sigemptyset(&endings);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&endings, number);
-  ::sigprocmask(SIG_BLOCK, &endings, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
-  return UniqueFd(::signalfd(-1, &endings, SFD_CLOEXEC | SFD_NONBLOCK));
-}
 
 class MonitorCommand final : public Command {
  public:
@@ -58,11 +40,9 @@ class MonitorCommand final : public Command {
     description->Option("--ideal-step", "SECONDS", &ideal_step_,
                         "the ideal step time (computed from the steps)");
     description->Duration("--final", &final_, "how long the final values may take (5s)");
-    description->Option("--beside", "PID", &beside_, "the process it runs beside");
     description->Option("--left-out", "WHAT", &left_out_,
                         "what whoever starts it leaves out, for headway doctor; may be repeated");
-    description->Flag("--control", &control_,
-                      "it was started by a program, which talks to it on descriptor 3");
+    beside_.Describe(description);
     DescribePlace(description, &place_);
     description->Example("headway monitor llama-7b --tensorboard /logs/llama-7b --window 1h",
                          "curves of goodput and badput in TensorBoard while it trains");
@@ -70,7 +50,7 @@ class MonitorCommand final : public Command {
 
   Result<int> Run(const Context&) override {
     Result<int> result = Watch();
-    if (control_ && !result.ok()) monitor::Tell(kControl, result.status().message());
+    if (!result.ok()) beside_.Tell(result.status().message());
     return result;
   }
 
@@ -88,9 +68,7 @@ class MonitorCommand final : public Command {
     sinks_.windows.insert(options->windows.begin(), options->windows.end());
     sinks_.exact = options->accounting.exact;
     // First of all: sinks open files and start threads.
-    if (control_) Detach();
-    const UniqueFd signals = CatchEndings();
-    if (!signals.ok()) return ErrnoStatus(errno, "watch", "signals");
+    HEADWAY_RETURN_IF_ERROR(beside_.Begin());
     Result<std::vector<std::unique_ptr<monitor::Sink>>> sinks = OpenSinks(sinks_);
     if (!sinks.ok()) {
       // Nobody may be listening: the state says it to headway doctor.
@@ -100,35 +78,18 @@ class MonitorCommand final : public Command {
       monitor::StateFile(options->state_directory).Write(state).IgnoreError();
       return sinks.status();
     }
-    if (control_) (void)!::chdir("/");  // the directory it was started in may go
-    monitor::Company company;
-    company.signals = signals.get();
-    if (control_) company.control = kControl;
-    UniqueFd process;
-    if (!beside_.empty()) {
-      const Result<std::int64_t> pid = ParseNumber("--beside", beside_);
-      if (!pid.ok()) return pid.status();
-      process = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
-      // Without it (Linux below 5.3) the end of the socket has to do.
-      const bool blind = !process.ok() && errno == ENOSYS && control_;
-      if (!process.ok() && errno != ESRCH && !blind) {
-        return ErrnoStatus(errno, "watch", "process " + beside_);
-      }
-      if (!process.ok() && !blind) ::raise(SIGTERM);  // it has gone: only the final values are left
-      company.process = process.get();
-      company.beside = *pid;
-    }
-    if (!control_) TellWhetherItWaits(options->dirs);
+    beside_.LeaveDirectory();
+    if (!beside_.controlled()) TellWhetherItWaits(options->dirs);
     monitor::Monitor monitor(*std::move(options), *std::move(sinks));
-    const bool delivered = monitor.Run(company);
-    if (!control_) {
+    const bool delivered = monitor.Run(beside_.company());
+    if (!beside_.controlled()) {
       for (const monitor::DestinationState& one : monitor.state().destinations) {
         if (!one.error.empty()) Complain(one.destination + ": " + one.error);
       }
       if (!monitor.state().problem.empty()) Complain(monitor.state().problem);
     }
     // What hangs in a destination must not keep it from ending.
-    if (control_ || !delivered) ::_exit(delivered ? 0 : 4);
+    if (beside_.controlled() || !delivered) ::_exit(delivered ? 0 : 4);
     if (!monitor.reading().ok()) return ExitCode(monitor.reading().code());
     if (monitor.state().samples == 0 && !monitor.state().problem.empty()) return 1;
     return 0;
@@ -141,28 +102,11 @@ class MonitorCommand final : public Command {
     Complain("waiting for run \"" + PrintableLine(run_) + "\": nothing is recorded of it yet");
   }
 
-  static Result<std::int64_t> ParseNumber(const std::string& flag, const std::string& text) {
-    std::int64_t number = 0;
-    const char* const end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, number);
-    if (error != std::errc() || rest != end || number <= 0 || number > INT32_MAX) {
-      return Status(Code::kInvalidArgument, flag + ": \"" + text + "\" is no positive number");
-    }
-    return number;
-  }
-
   // It may not stay where it was started.
   static std::string Absolute(const std::string& path) {
     std::error_code error;
     const std::filesystem::path absolute = std::filesystem::absolute(path, error);
     return error ? path : absolute.lexically_normal().string();
-  }
-
-  // Out of the way of the program that started it.
-  static void Detach() {
-    ::close_range(kControl + 1, ~0U, 0);
-    ::setsid();
-    StayInBackground();
   }
 
   Result<monitor::Options> MakeOptions() {
@@ -224,9 +168,8 @@ class MonitorCommand final : public Command {
   bool elastic_ = false;
   std::string ideal_step_;
   std::optional<std::int64_t> final_;
-  std::string beside_;
+  Beside beside_;
   std::vector<std::string> left_out_;
-  bool control_ = false;
   Place place_;
 };
 

@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "journal/directory.h"
 #include "journal/liveness.h"
+#include "model/attempt_key.h"
 
 namespace headway::cli {
 
@@ -28,12 +30,13 @@ void ProcessWatch::Look() {
     const Result<journal::Header> header = journal::ReadHeader(JoinPath(directory_, name));
     if (!header.ok()) continue;  // it may be whole the next time
     known_.insert(name);
-    const bool ours = header->attempt_key == attempt_key_ &&
-                      header->origin == journal::Origin::kRecorder &&
-                      std::ranges::find(processes_, header->pid, &Process::pid) == processes_.end();
-    if (!ours) continue;
+    const std::optional<std::uint64_t> part = AttemptPartOf(attempt_key_, header->attempt_key);
+    if (!part.has_value() || header->origin != journal::Origin::kRecorder) continue;
+    part_ = std::max(part_, *part);
+    if (std::ranges::find(processes_, header->pid, &Process::pid) != processes_.end()) continue;
     if (UniqueFd fd = journal::OpenWriterProcess(*header); fd.ok()) {
       processes_.push_back({header->pid, std::move(fd)});
+      seen_any_ = true;
     }
   }
 }

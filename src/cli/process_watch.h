@@ -31,6 +31,11 @@ class ProcessWatch {
   void AddTo(std::vector<pollfd>* waits) const;
   /// After that wait: the processes that have ended, each told once.
   std::vector<std::int64_t> TakeEnded();
+  /// Whether all that have recorded, and were seen, have ended.
+  bool all_ended() const { return seen_any_ && processes_.empty(); }
+  /// The attempt's newest part (model/attempt_key.h): above 0 once a launcher below has started
+  /// over.
+  std::uint64_t part() const { return part_; }
 
  private:
   struct Process {
@@ -43,6 +48,8 @@ class ProcessWatch {
   UniqueFd news_;                // inotify: something was put into the directory
   std::set<std::string> known_;  // journals by name
   std::vector<Process> processes_;
+  bool seen_any_ = false;
+  std::uint64_t part_ = 0;
 };
 
 }  // namespace headway::cli

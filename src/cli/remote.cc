@@ -4,8 +4,6 @@
 
 #include <headway/v1/run_service.pb.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/signalfd.h>
 
 #include <algorithm>
 #include <utility>
@@ -100,13 +98,44 @@ class RemoteRun final : public AskedRun {
   v1::TimeSelection time_;
 };
 
-// Waits; true when this process is told to end.
-bool ToldToEnd(int signals, std::int64_t ns) {
-  pollfd ready = {signals, POLLIN, 0};
-  const timespec timeout = {static_cast<time_t>(ns / kNanosPerSecond),
-                            static_cast<long>(ns % kNanosPerSecond)};
-  return ::ppoll(&ready, 1, &timeout, nullptr) > 0;
-}
+// Endings: what asks the sender to end. A signal: what has been recorded until then is still sent,
+// once. The word of the process beside: it records no more, and waits for the rest.
+class Endings {
+ public:
+  explicit Endings(const Beside& beside) : company_(beside.company()) {}
+
+  /// Whether the next round is the last one.
+  bool last() const { return last_; }
+
+  void Wait(std::int64_t ns) {
+    const MonoNs end = SystemClock::MonoNow() + ns;
+    while (!last_) {
+      const MonoNs now = SystemClock::MonoNow();
+      const std::int64_t rest = now < hurry_ ? std::min(ns, kHurryNs) : end - now;
+      if (rest <= 0) return;
+      pollfd ready[] = {{company_.signals, POLLIN, 0}, {control_, POLLIN, 0}};
+      const timespec timeout = {static_cast<time_t>(rest / kNanosPerSecond),
+                                static_cast<long>(rest % kNanosPerSecond)};
+      if (::ppoll(ready, 2, &timeout, nullptr) <= 0) return;
+      if (monitor::TakeSignals(company_.signals)) last_ = true;
+      if (ready[1].revents == 0) continue;
+      const monitor::Word word = monitor::Listen(control_, &heard_);
+      if (word.stop_ms) hurry_ = SystemClock::MonoNow() + *word.stop_ms * 1'000'000;
+      if (word.leave) last_ = true;
+      if (word.ended) control_ = -1;  // the rest is sent as long as that takes
+      if (word.stop_ms || word.ended) return;
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kHurryNs = kNanosPerSecond / 50;
+
+  monitor::Company company_;
+  int control_ = company_.control;
+  std::string heard_;
+  bool last_ = false;
+  MonoNs hurry_;  // until then somebody waits
+};
 
 bool IsWorthRetrying(const Status& status) {
   return status.code() == Code::kUnavailable || status.code() == Code::kResourceExhausted ||
@@ -143,42 +172,42 @@ std::function<Result<bool>()> ShippingRounds(const transfer::Scope& scope,
 
 Result<Shipped> Ship(const ShipOptions& options) {
   const SystemClock clock;
-  sigset_t ends;
-  ::sigemptyset(&ends);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&ends, signal);
-  ::sigprocmask(SIG_BLOCK, &ends, nullptr);
-  const UniqueFd signals(::signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!signals.ok()) return ErrnoStatus(errno, "watch", "signals");
+  const Beside& beside = *options.beside;
   client::ServerClient client({.url = options.server, .token = options.token}, &clock);
   client::Shipper shipper(
       {.dir = options.dir, .project = options.project, .run = options.run, .uid = options.uid},
       &client);
+  const auto tell = [&](const std::string& text) {
+    beside.controlled() ? beside.Tell(text) : Complain("warning: " + text);
+  };
   MonoNs reached = clock.Mono();
   std::int64_t pause = kRoundNs;
   bool told = false;
   std::string refused;
-  for (bool last = false;;) {
+  Endings endings(beside);
+  while (true) {
     const Result<bool> done = shipper.Round();
     const MonoNs now = clock.Mono();
+    if (beside.lives()) reached = now;
     if (done.ok()) {
       if (told) Complain(options.server + " is there again");
       told = false;
       if (const Status& refusal = shipper.refusal(); refusal.message() != refused) {
         refused = refusal.message();
-        if (options.follow && !refusal.ok()) Complain("warning: " + refused);
+        if (options.follow && !refusal.ok()) tell(refused);
       }
       reached = now;
       pause = kRoundNs;
-      if (*done || last || !options.follow) break;
+      if (*done || endings.last() || !options.follow) break;
     } else {
-      if (!IsWorthRetrying(done.status()) || last) return done.status();
-      if (now - reached >= options.patience_ns) return done.status();
-      if (!told) Complain("warning: " + done.status().message() + "; trying again");
+      const bool again =
+          IsWorthRetrying(done.status()) && !endings.last() && now - reached < options.patience_ns;
+      if (!again) return done.status();
+      if (!told) tell(done.status().message() + "; trying again");
       told = true;
       pause = std::min(2 * pause, kPauseMostNs);
     }
-    // What has been recorded until then is still sent.
-    last = ToldToEnd(signals.get(), pause);
+    endings.Wait(pause);
   }
   if (!shipper.refusal().ok()) return shipper.refusal();
   return Shipped{.journals = static_cast<std::int64_t>(shipper.journals()),

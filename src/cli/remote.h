@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/uid.h"
 #include "cli/asked_run.h"
+#include "cli/beside.h"
 #include "cli/place.h"
 #include "transfer/source.h"
 
@@ -33,8 +34,9 @@ struct ShipOptions {
   std::string run;
   std::string server;
   std::string token;
-  bool follow = false;           ///< goes on while processes of the runs live
-  std::int64_t patience_ns = 0;  ///< how long a server that can't be reached is waited for
+  bool follow = false;             ///< goes on while processes of the runs live
+  std::int64_t patience_ns = 0;    ///< how long a server that can't be reached is waited for
+  const Beside* beside = nullptr;  ///< begun; the process it names is waited for without limit
 };
 
 struct Shipped {

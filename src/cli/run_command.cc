@@ -1,3 +1,4 @@
+#include "base/names.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/place.h"
@@ -62,9 +63,16 @@ class RunCommand final : public Command {
     SupervisorOptions options;
     options.environment = recorder::ProcessEnvironment();
     const recorder::Environment env = recorder::DetectEnvironment(options.environment);
-    const Result<SupervisedRun> run = ChooseSupervisedRun(env, dir_, project_, run_);
-    if (!run.ok()) return run.status();
-    TellStrangers(env);
+    HEADWAY_RETURN_IF_ERROR(CheckNewName("the project", project_));
+    HEADWAY_RETURN_IF_ERROR(CheckNewName("the run's name", run_));
+    Result<SupervisedRun> run = ChooseSupervisedRun(env, dir_, project_, run_);
+    if (!run.ok()) {
+      // What the environment says is no reason not to train.
+      Complain("warning: nothing is recorded: " + run.status().message());
+      run = SupervisedRun();
+      run->recorded = false;
+    }
+    if (run->recorded) TellStrangers(env);
     options.run = *run;
     Place place = {.dirs = {}, .server = server_, .token = {}, .project = run->project};
     if (const Status status = ResolveReceiver(&place); !status.ok()) {
@@ -81,7 +89,7 @@ class RunCommand final : public Command {
     options.backoff_ns = backoff_.value_or(options.backoff_ns);
     options.sync_ns = sync_.value_or(options.sync_ns);
     options.settle_ns = settle_.value_or(options.settle_ns);
-    options.keep_stderr = !no_stderr_tail_ && !run->nested;
+    options.keep_stderr = !no_stderr_tail_ && run->recorded && !run->nested;
     if (!quiet_ && run->rank <= 0) {
       if (run->nested) {
         Complain("this is part of run " + PrintableLine(run->run) +

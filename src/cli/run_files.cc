@@ -160,9 +160,11 @@ Status RemoveRun(const runs::Run& run, std::vector<Status>* problems) {
     for (const journal::JournalFile& file : files) {
       if (DirectoryOf(file.path) != directory) continue;
       const std::string name = file.path.substr(directory.size() + 1);
-      if (::unlinkat(fd.get(), name.c_str(), 0) != 0 && errno != ENOENT) {
-        return ErrnoStatus(errno, "delete", file.path);
-      }
+      if (::unlinkat(fd.get(), name.c_str(), 0) == 0 || errno == ENOENT) continue;
+      const bool directory_there = errno == EISDIR;
+      const Status status = ErrnoStatus(errno, "delete", file.path);
+      if (!directory_there) return status;
+      problems->push_back(status);  // no journal, and no reason to keep the rest
     }
     const Result<std::vector<std::string>> rest = ListDirectory(directory);
     if (rest.ok() && (rest->empty() || (rest->size() == 1 && rest->front() == ".lock"))) {

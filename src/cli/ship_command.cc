@@ -1,4 +1,5 @@
 #include "base/json_writer.h"
+#include "cli/beside.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/place.h"
@@ -22,7 +23,9 @@ class ShipCommand final : public Command {
     description->Flag("--follow", &follow_,
                       "go on while a process of these runs lives, each second");
     description->Duration("--patience", &patience_,
-                          "how long a server that can't be reached is waited for (1m)");
+                          "how long a server that can't be reached is waited for (1m); while the "
+                          "process that it runs beside lives, without limit");
+    beside_.Describe(description);
     DescribePlace(description, &place_);
     DescribeServer(description, &place_);
     description->Example("headway ship llama-7b --server http://goodput:8460",
@@ -31,6 +34,14 @@ class ShipCommand final : public Command {
   }
 
   Result<int> Run(const Context& context) override {
+    Result<int> result = Send(context);
+    if (!result.ok()) beside_.Tell(result.status().message());
+    return result;
+  }
+
+ private:
+  Result<int> Send(const Context& context) {
+    HEADWAY_RETURN_IF_ERROR(beside_.Begin());
     const std::string project = place_.project;  // as it was asked for
     HEADWAY_RETURN_IF_ERROR(ResolveReceiver(&place_));
     if (place_.server.empty()) {
@@ -44,7 +55,8 @@ class ShipCommand final : public Command {
                            .server = place_.server,
                            .token = place_.token,
                            .follow = follow_,
-                           .patience_ns = patience_.value_or(kPatienceNs)};
+                           .patience_ns = patience_.value_or(kPatienceNs),
+                           .beside = &beside_};
     options.project = project;
     if (run_) {
       const Result<runs::Run> run = FindRun(&place_, *run_);
@@ -53,6 +65,7 @@ class ShipCommand final : public Command {
       options.project = run->project;
       options.run = run->name;
     }
+    beside_.LeaveDirectory();
     Shipped sum;
     for (const std::string& dir : place_.dirs) {
       options.dir = dir;
@@ -74,10 +87,10 @@ class ShipCommand final : public Command {
     return 0;
   }
 
- private:
   std::optional<std::string> run_;
   bool follow_ = false;
   std::optional<std::int64_t> patience_;
+  Beside beside_;
   Place place_;
 };
 

@@ -70,13 +70,14 @@ class Supervisor {
         Complain("warning: " + relay.status().message() + "; standard error is not kept");
       }
     }
-    upkeep_.Start(options_.run, options_.sync_ns);
+    if (options_.run.recorded) upkeep_.Start(options_.run, options_.sync_ns);
     // What children leave behind comes to us, so that it can be seen to end before a restart.
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     for (number_ = 0;; ++number_) {
       const Result<Ending> ending = Attempt();
       if (!ending.ok()) return CannotRun(ending.status());
       if (!Again(*ending)) {
+        if (MayTell()) journal_.Beat();  // until here it might have started the job again
         journal_.Finish();
         if (relay_) relay_->Drain(kDrainNs);
         Settle();
@@ -111,7 +112,7 @@ class Supervisor {
 
   void Settle() {
     // Nested: one further out writes on, so that there is no end to wait for.
-    if (options_.run.nested) return;
+    if (options_.run.nested || !options_.run.recorded) return;
     upkeep_.Settle(std::max<std::int64_t>(0, options_.settle_ns - masked_ns_));
   }
 
@@ -132,27 +133,31 @@ class Supervisor {
     child.signal_mask = before_;
     child.foreground = InForeground();
     const std::uint64_t position = relay_ ? relay_->Position() : 0;
-    begin_ = SystemClock::MonoNow();
+    // Made before, so that the start is on record at once.
+    Result<AttemptJournal> journal = AttemptJournal::Create(options_.run, number_);
     const Result<pid_t> pid = StartChild(child, &keys_);
+    begin_ = SystemClock::MonoNow();
     if (!pid.ok()) {
+      if (journal.ok()) journal->Discard();
       if (child.foreground) GiveTerminalTo(::getpgrp());
       return pid.status();
     }
+    if (journal.ok()) journal->Began(begin_);
     child_ = *pid;
     terminal_given_ = child.foreground;
     ending_.reset();
     kill_at_.reset();
-    Result<AttemptJournal> journal = AttemptJournal::Create(options_.run, number_, begin_);
     // Only now does the journal before stop saying that a restart may come.
     AttemptJournal before = std::exchange(journal_, AttemptJournal());
     if (journal.ok()) {
       journal_ = *std::move(journal);
-      recorded_ = !options_.run.nested;
+      recorded_ = options_.run.recorded && !options_.run.nested;
     } else {
       Complain("warning: the supervisor records nothing: " + journal.status().message());
     }
     before.Finish();
-    processes_ = ProcessWatch(options_.run, number_);
+    if (options_.run.recorded) processes_ = ProcessWatch(options_.run, number_);
+    part_ = 0;
 
     next_beat_ = begin_ + kBeatNs;
     while (!ending_) {
@@ -176,11 +181,25 @@ class Supervisor {
     return *ending_;
   }
 
+  /// A launcher below has started over: the attempt's new part is an attempt of its own.
+  void FollowParts() {
+    if (processes_.part() <= part_) return;
+    part_ = processes_.part();
+    Result<AttemptJournal> next = AttemptJournal::Create(options_.run, number_, part_);
+    if (!next.ok()) return;  // the one before serves
+    next->Beat();
+    AttemptJournal before = std::exchange(journal_, *std::move(next));
+    before.Finish();
+  }
+
   /// A sign of life, once it is time for one.
   void Beat(MonoNs now) {
     if (now < next_beat_) return;
-    journal_.Beat();
+    // Where nobody is left who records, the attempt's life is over, whatever else its launcher
+    // does.
+    if (ending_ || !processes_.all_ended()) journal_.Beat();
     processes_.Look();
+    FollowParts();
     upkeep_.Look();
     next_beat_ = std::max(next_beat_ + kBeatNs, now);
   }
@@ -230,6 +249,7 @@ class Supervisor {
       // When the child ended, waiting for it tells, as for how.
       if (pid != child_) journal_.ProcessEnded(SystemClock::MonoNow(), pid);
     }
+    FollowParts();
     signalfd_siginfo info;
     while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
       const int signal = static_cast<int>(info.ssi_signo);
@@ -288,6 +308,10 @@ class Supervisor {
     if (!gone()) ::kill(-child_, SIGKILL);
   }
 
+  /// Whether it says that it lives while no attempt does. Not one of a higher rank: its word does
+  /// not end the attempt, and would be a sign that the attempt lives.
+  bool MayTell() const { return options_.run.rank <= 0; }
+
   /// Whether another attempt follows; then also waits for its time.
   bool Again(const Ending& ending) {
     if (told_to_stop_ || !ending.clean()) ClearGroup();
@@ -297,7 +321,7 @@ class Supervisor {
     const std::string what = "attempt " + std::to_string(number_) + " ended with " + ending.Text() +
                              " after " + ShowDuration(lived);
     const std::int64_t in_vain = watch_.AttemptEnded(HighestStep(options_.run, number_), lived);
-    if (in_vain >= CrashLoopWatch::kRestarts) {
+    if (options_.run.recorded && in_vain >= CrashLoopWatch::kRestarts) {
       Complain("crash loop: " + std::to_string(in_vain) + " restarts in a row without a new step " +
                (watch_.highest_step()
                     ? "(the last one is " + ShowCount(*watch_.highest_step()) + ")"
@@ -315,9 +339,8 @@ class Supervisor {
     while (!told_to_stop_) {
       const MonoNs now = SystemClock::MonoNow();
       if (now >= until) return true;
-      // That it lives, and may start the job again, is told all the while. Not by one of a higher
-      // rank: its word does not end the attempt, and would be a sign that the attempt lives.
-      const bool tells = options_.run.rank <= 0;
+      // That it lives, and may start the job again, is told all the while.
+      const bool tells = MayTell();
       if (tells) Beat(now);
       WaitForSignals((tells ? std::min(until, next_beat_) : until) - now);
     }
@@ -334,6 +357,7 @@ class Supervisor {
   sigset_t before_;
   AttemptJournal journal_;
   ProcessWatch processes_;
+  std::uint64_t part_ = 0;  // of the attempt: the newest that was seen
   MonoNs next_beat_;
   Upkeep upkeep_;
   bool recorded_ = false;

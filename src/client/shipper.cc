@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "journal/format.h"
 #include "journal/liveness.h"
+#include "wire/journal_piece.h"
 
 namespace headway::client {
 namespace {
@@ -17,8 +18,11 @@ using journal::kHeaderBytes;
 using journal::kSlotBytes;
 using journal::Slot;
 
-constexpr std::uint64_t kBlockSlots = 2048;
-constexpr std::size_t kRequestBytes = std::size_t{8} << 20;
+constexpr std::uint64_t kBlockSlots = packing::kSlotsMost;
+// Before they are packed. The server works on a request for a tenth of a second then.
+constexpr std::size_t kRequestBytes = std::size_t{32} << 20;
+static_assert(kRequestBytes / kSlotBytes <= limits::kAppendSlots);
+constexpr std::size_t kWorthPackingSlots = 32;
 constexpr int kRequestPieces = 500;
 // The server learns of a header, and loses some; more than that makes no sense.
 constexpr int kDisagreementsMost = 5;
@@ -36,18 +40,25 @@ bool IsAboutOne(const Status& status) {
 
 }  // namespace
 
+/// A request that is being made.
+struct Shipper::Load {
+  v1::AppendJournalsRequest request = {};
+  std::vector<Journal*> senders = {};  // [num_pieces]
+  std::size_t room = kRequestBytes;    // for slots
+  packing::SlotPacker* packer = nullptr;
+};
+
 /// One journal on its way.
 struct Shipper::Journal {
   explicit Journal(transfer::Source opened)
       : source(std::move(opened)), salt(journal::SaltOf(source.header.uid)) {}
 
   /// Adds what is new to the request, as far as there is room; true when that is all there is.
-  Result<bool> AddTo(v1::AppendJournalsRequest* request, std::size_t* room,
-                     std::vector<Journal*>* senders);
-  Result<bool> AddGaps(bool all, v1::AppendJournalsRequest* request, std::size_t* room,
-                       std::vector<Journal*>* senders);
-  Result<bool> AddTail(bool all, v1::JournalPiece* piece, std::size_t* room);
-  v1::JournalPiece* Piece(v1::AppendJournalsRequest* request, std::vector<Journal*>* senders);
+  Result<bool> AddTo(Load* load);
+  Result<bool> AddGaps(bool all, Load* load);
+  Result<bool> AddTail(bool all, Load* load);
+  v1::JournalPiece* AddPiece(Load* load);
+  Status Pack(std::uint64_t first, std::string_view slots, Load* load) const;
   Result<std::uint32_t> Checksum() const;
   Status ReadSlots(std::uint64_t first, std::uint64_t count, std::vector<Slot>* slots) const;
 
@@ -75,25 +86,23 @@ Status Shipper::Journal::ReadSlots(std::uint64_t first, std::uint64_t count,
   return OkStatus();
 }
 
-v1::JournalPiece* Shipper::Journal::Piece(v1::AppendJournalsRequest* request,
-                                          std::vector<Journal*>* senders) {
-  v1::JournalPiece* const piece = request->add_pieces();
-  senders->push_back(this);
+v1::JournalPiece* Shipper::Journal::AddPiece(Load* load) {
+  v1::JournalPiece* const piece = load->request.add_pieces();
+  load->senders.push_back(this);
   piece->set_uid(source.header.uid.bytes.data(), source.header.uid.bytes.size());
   if (header_needed) piece->set_header(source.bytes.data(), source.bytes.size());
   piece->set_writer(seen ? v1::WRITER_STATE_ALIVE : v1::WRITER_STATE_UNSPECIFIED);
   return piece;
 }
 
-Result<bool> Shipper::Journal::AddGaps(bool all, v1::AppendJournalsRequest* request,
-                                       std::size_t* room, std::vector<Journal*>* senders) {
+Result<bool> Shipper::Journal::AddGaps(bool all, Load* load) {
   std::vector<Slot> slots;
   next_gaps.clear();
   for (std::size_t g = 0; g < gaps.size(); ++g) {
     const Gap& gap = gaps[g];
     for (std::uint64_t at = gap.begin; at < gap.end;) {
       const std::uint64_t count = std::min(kBlockSlots, gap.end - at);
-      if (*room < count * kSlotBytes || request->pieces_size() >= kRequestPieces) {
+      if (load->room < count * kSlotBytes || load->request.pieces_size() >= kRequestPieces) {
         next_gaps.push_back({at, gap.end});
         next_gaps.insert(next_gaps.end(), gaps.begin() + static_cast<std::ptrdiff_t>(g) + 1,
                          gaps.end());
@@ -109,11 +118,11 @@ Result<bool> Shipper::Journal::AddGaps(bool all, v1::AppendJournalsRequest* requ
         std::uint64_t stop = i + 1;
         while (stop < count && fills(stop) == filled) ++stop;
         if (filled) {
-          v1::JournalPiece* const piece = Piece(request, senders);
+          v1::JournalPiece* const piece = AddPiece(load);
           piece->set_first_slot(at + i);
           piece->set_slots(&slots[i], (stop - i) * kSlotBytes);
           piece->set_final(all);
-          *room -= (stop - i) * kSlotBytes;
+          load->room -= (stop - i) * kSlotBytes;
         } else if (!all) {
           next_gaps.push_back({at + i, at + stop});
         }
@@ -125,21 +134,34 @@ Result<bool> Shipper::Journal::AddGaps(bool all, v1::AppendJournalsRequest* requ
   return true;
 }
 
-Result<bool> Shipper::Journal::AddTail(bool all, v1::JournalPiece* piece, std::size_t* room) {
+Result<bool> Shipper::Journal::AddTail(bool all, Load* load) {
   const Result<std::uint64_t> size = FileSize(source.fd.get(), source.path);
   if (!size.ok()) return size.status();
   const std::uint64_t there = *size <= kHeaderBytes ? 0
                                                     : std::min((*size - kHeaderBytes) / kSlotBytes,
                                                                limits::kJournalRecords);
-  std::string* const out = piece->mutable_slots();
+  v1::JournalPiece* const piece = AddPiece(load);
+  piece->set_final(all);
   piece->set_first_slot(end);
+  std::string out;             // slots [packed, at)
+  std::uint64_t packed = end;  // those before are in the piece
+  const auto pack = [&](std::uint64_t until) {
+    while (packed < until) {
+      const std::uint64_t count = std::min(kBlockSlots, until - packed);
+      HEADWAY_RETURN_IF_ERROR(
+          Pack(packed, std::string_view(out).substr(0, count * kSlotBytes), load));
+      out.erase(0, count * kSlotBytes);
+      packed += count;
+    }
+    return OkStatus();
+  };
   std::vector<Slot> slots;
   std::uint64_t wanted = end;  // behind the last slot that is worth sending
   next_end = end;
   bool read_all = true;
   for (std::uint64_t at = end; at < there;) {
     const std::uint64_t count = std::min(kBlockSlots, there - at);
-    if (*room < count * kSlotBytes) {
+    if (load->room < count * kSlotBytes) {
       read_all = false;
       break;
     }
@@ -154,24 +176,39 @@ Result<bool> Shipper::Journal::AddTail(bool all, v1::JournalPiece* piece, std::s
         slots[i] = Slot();  // it may change yet
       }
     }
-    out->append(reinterpret_cast<const char*>(slots.data()), slots.size() * kSlotBytes);
-    *room -= slots.size() * kSlotBytes;
+    out.append(reinterpret_cast<const char*>(slots.data()), slots.size() * kSlotBytes);
+    load->room -= slots.size() * kSlotBytes;
     at += slots.size();
+    HEADWAY_RETURN_IF_ERROR(pack(wanted - (wanted - packed) % kBlockSlots));
     if (!all && at - wanted > transfer::kQuietSlots) break;
   }
-  *room += out->size() - (wanted - end) * kSlotBytes;
-  out->resize((wanted - end) * kSlotBytes);
+  load->room += out.size() - (wanted - packed) * kSlotBytes;
+  out.resize((wanted - packed) * kSlotBytes);
+  if (packed > end || wanted - packed >= kWorthPackingSlots) {
+    HEADWAY_RETURN_IF_ERROR(pack(wanted));
+  } else {
+    piece->set_slots(std::move(out));
+  }
   next_end = wanted;
   return read_all;
 }
 
-Result<bool> Shipper::Journal::AddTo(v1::AppendJournalsRequest* request, std::size_t* room,
-                                     std::vector<Journal*>* senders) {
+Status Shipper::Journal::Pack(std::uint64_t first, std::string_view slots, Load* load) const {
+  const Result<std::string_view> bytes = load->packer->Pack(source.header.uid, first, slots);
+  HEADWAY_RETURN_IF_ERROR(bytes.status());
+  v1::PackedSlots* const packed = load->request.mutable_pieces()->rbegin()->add_packed();
+  packed->set_slots(static_cast<std::uint32_t>(slots.size() / kSlotBytes));
+  packed->set_codec(packing::kSlotsCodec);
+  packed->set_bytes(bytes->data(), bytes->size());
+  return OkStatus();
+}
+
+Result<bool> Shipper::Journal::AddTo(Load* load) {
   next_end = end;
   next_gaps = gaps;
-  if (request->pieces_size() >= kRequestPieces) return false;
+  if (load->request.pieces_size() >= kRequestPieces) return false;
   if (!asked) {
-    Piece(request, senders)->set_writer(v1::WRITER_STATE_UNSPECIFIED);
+    AddPiece(load)->set_writer(v1::WRITER_STATE_UNSPECIFIED);
     return false;
   }
   // Life first, then the file: what a dead writer has left is all there then.
@@ -179,13 +216,12 @@ Result<bool> Shipper::Journal::AddTo(v1::AppendJournalsRequest* request, std::si
   const bool all = liveness == Liveness::kDead;
   seen = liveness != Liveness::kUnknown;
   const bool had_gaps = !gaps.empty();
-  const Result<bool> gaps_done = AddGaps(all, request, room, senders);
+  const Result<bool> gaps_done = AddGaps(all, load);
   if (!gaps_done.ok()) return gaps_done.status();
-  if (!*gaps_done || request->pieces_size() >= kRequestPieces) return false;
-  v1::JournalPiece* const piece = Piece(request, senders);
-  piece->set_final(all);
-  const Result<bool> read_all = AddTail(all, piece, room);
+  if (!*gaps_done || load->request.pieces_size() >= kRequestPieces) return false;
+  const Result<bool> read_all = AddTail(all, load);
   if (!read_all.ok()) return read_all.status();
+  v1::JournalPiece* const piece = &*load->request.mutable_pieces()->rbegin();
   std::byte counters[journal::kLiveLastDropOffset + 8 - journal::kLiveDroppedOffset];
   const Result<std::size_t> got =
       ReadAt(source.fd.get(), counters, sizeof counters, journal::kLiveDroppedOffset, source.path);
@@ -193,7 +229,7 @@ Result<bool> Shipper::Journal::AddTo(v1::AppendJournalsRequest* request, std::si
   if (*got == sizeof counters) piece->set_counters(counters, sizeof counters);
   if (!all || !*read_all) return *read_all;
   // The end is told once the rest has arrived.
-  if (had_gaps || header_needed || !piece->slots().empty()) return false;
+  if (had_gaps || header_needed || wire::SlotsOf(*piece) > 0) return false;
   const Result<std::uint32_t> checksum = Checksum();
   if (!checksum.ok()) return checksum.status();
   piece->set_writer(v1::WRITER_STATE_DEAD);
@@ -235,20 +271,18 @@ Result<bool> Shipper::Round() {
   refusal_ = OkStatus();
   std::size_t refused = 0;
   while (!left.empty()) {
-    v1::AppendJournalsRequest request;
-    std::vector<Journal*> senders;  // [num_pieces]
-    std::size_t room = kRequestBytes;
+    Load load = {.packer = &packer_};
     std::vector<Journal*> again;
     for (Journal* const journal : left) {
-      if (!again.empty() || (alone && !senders.empty())) {  // no room
+      if (!again.empty() || (alone && !load.senders.empty())) {  // no room
         again.push_back(journal);
         continue;
       }
-      const Result<bool> complete = journal->AddTo(&request, &room, &senders);
+      const Result<bool> complete = journal->AddTo(&load);
       if (!complete.ok()) return complete.status();
       if (!*complete) again.push_back(journal);
     }
-    const Result<bool> sent = Send(&request, &senders);
+    const Result<bool> sent = Send(load);
     if (!sent.ok()) {
       if (!IsAboutOne(sent.status())) return sent.status();
       if (alone) {
@@ -273,19 +307,19 @@ Result<bool> Shipper::Round() {
 }
 
 // False: the server has less than was thought, or does not know a journal.
-Result<bool> Shipper::Send(v1::AppendJournalsRequest* request, std::vector<Journal*>* senders) {
+Result<bool> Shipper::Send(const Load& load) {
   v1::AppendJournalsResponse response;
   HEADWAY_RETURN_IF_ERROR(
-      client_->Call("headway.v1.JournalService.AppendJournals", *request, &response));
-  if (response.positions_size() != request->pieces_size()) {
+      client_->Call("headway.v1.JournalService.AppendJournals", load.request, &response));
+  if (response.positions_size() != load.request.pieces_size()) {
     return Status(Code::kUnimplemented, client_->url() + " does not tell what it keeps");
   }
   bool agreed = true;
   for (int i = 0; i < response.positions_size(); ++i) {
-    Journal& journal = *(*senders)[static_cast<std::size_t>(i)];
+    Journal& journal = *load.senders[static_cast<std::size_t>(i)];
     const v1::JournalPosition& position = response.positions(i);
-    const v1::JournalPiece& piece = request->pieces(i);
-    const std::uint64_t sent = piece.first_slot() + piece.slots().size() / kSlotBytes;
+    const v1::JournalPiece& piece = load.request.pieces(i);
+    const std::uint64_t sent = piece.first_slot() + wire::SlotsOf(piece);
     if (!journal.asked) {
       journal.asked = true;
       journal.next_end = position.slots();
@@ -303,9 +337,9 @@ Result<bool> Shipper::Send(v1::AppendJournalsRequest* request, std::vector<Journ
     }
     journal.header_needed = false;
     journal.complete = position.complete();
-    slots_sent_ += piece.slots().size() / kSlotBytes;
+    slots_sent_ += wire::SlotsOf(piece);
   }
-  for (Journal* const journal : *senders) {
+  for (Journal* const journal : load.senders) {
     journal->end = journal->next_end;
     journal->gaps = journal->next_gaps;
   }

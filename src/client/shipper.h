@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "client/server_client.h"
+#include "packing/slots.h"
 #include "transfer/source.h"
 
 namespace headway::client {
@@ -41,11 +42,13 @@ class Shipper {
     std::uint64_t end = 0;
   };
   struct Journal;
+  struct Load;
 
-  Result<bool> Send(v1::AppendJournalsRequest* request, std::vector<Journal*>* senders);
+  Result<bool> Send(const Load& load);
 
   transfer::SourceFinder finder_;
   ServerClient* client_;
+  packing::SlotPacker packer_;
   std::vector<std::unique_ptr<Journal>> journals_;
   Status refusal_;
   std::size_t complete_ = 0;  // of those no longer among journals_

@@ -549,11 +549,11 @@ void Attempt::StepStart(const Record& record, std::int64_t net, std::int64_t wal
       rewind_to_ = s.repeat_record;
       return;
     }
-    counter = repeats > 2 || is_counter_.contains(ordinal_);
+    counter = (repeats > 2 || is_counter_.contains(ordinal_)) && s.carry.MayRestart(raw);
     rollback = !counter;
     if (rollback) SaveCheckpoint();
   } else if (s.any_step && index < s.last_index) {
-    counter = raw <= 1 && !s.restore_seen;
+    counter = raw <= 1 && !s.restore_seen && s.carry.MayRestart(raw);
     rollback = !counter;
   }
   bool to_close = false;

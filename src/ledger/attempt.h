@@ -57,10 +57,20 @@ struct Carry {
   std::int64_t offset = 0;         // added to recorded step numbers, see step_reset
   std::int64_t highest = kNoStep;  // highest step index of the run so far
 
-  /// The index of a recorded step number. Near the ends of the range numbers wrap.
-  std::int64_t IndexOf(std::int64_t number) const { return Undelta(number, offset); }
+  /// The index of a recorded step number; beyond the ends of the range it is the end.
+  std::int64_t IndexOf(std::int64_t number) const {
+    std::int64_t index = 0;
+    if (__builtin_add_overflow(number, offset, &index)) [[unlikely]] {
+      return number < 0 ? kNoStep + 1 : kLastStep;
+    }
+    return std::clamp(index, kNoStep + 1, kLastStep);
+  }
+  /// Whether there is room for a counter that begins again at `number`.
+  bool MayRestart(std::int64_t number) const {
+    return highest < kLastStep / 2 && number > -kLastStep / 2;
+  }
   /// The counter begins again at `number`, which gets the index after the highest.
-  void Restart(std::int64_t number) { offset = Delta(Undelta(1, highest), number); }
+  void Restart(std::int64_t number) { offset = highest + 1 - number; }
   friend bool operator==(const Carry&, const Carry&) = default;
 };
 

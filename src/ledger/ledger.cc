@@ -10,6 +10,7 @@
 #include "ledger/lead_place.h"
 #include "ledger/run_view.h"
 #include "ledger/snapshot.h"
+#include "model/attempt_key.h"
 
 namespace headway::ledger {
 namespace {
@@ -143,8 +144,8 @@ std::unique_ptr<Ledger::Impl> Ledger::Impl::At(std::int64_t as_of) const {
     for (const TimedRecord& end : ends) {
       const Writer& supervisor = context.writers[end.record.writer];
       if (supervisor.supervisor && end.record.a == writer.pid && supervisor.host == writer.host &&
-          supervisor.attempt_key == writer.attempt_key && end.time >= last[id] &&
-          (ended == kNoTime || end.time < ended)) {
+          GivenAttemptKey(supervisor.attempt_key) == GivenAttemptKey(writer.attempt_key) &&
+          end.time >= last[id] && (ended == kNoTime || end.time < ended)) {
         ended = end.time;
       }
     }

@@ -99,6 +99,12 @@ bool RunView::PresumedLost(const Attempt& attempt, std::int64_t as_of) const {
   return median <= silence / 5;
 }
 
+// Nobody starts again what has ended well.
+bool RunView::EndedWell(const AttemptView& view) {
+  return view.closed().kind == EndKind::kClean && view.state().Status().value_or(0) == 0 &&
+         view.state().exit_signal.value_or(0) == 0;
+}
+
 // Whether the environment counts attempt `next` before `attempt`, of one job.
 bool RunView::CountedBackwards(const Attempt& attempt, const Attempt& next) const {
   if (attempt.lead() == kNoWriter || next.lead() == kNoWriter) return false;
@@ -162,7 +168,7 @@ void RunView::LayOut(std::int64_t as_of, bool supervised) {
   end_ = last.end();
   if (open) {
     state_ = RunState::kRunning;
-  } else if (supervised) {
+  } else if (supervised && !EndedWell(last)) {
     state_ = RunState::kRestarting;
     end_ = std::max(end_, context_->net.Net(as_of));
   } else {

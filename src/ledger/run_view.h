@@ -45,6 +45,7 @@ class RunView {
   };
 
   bool CountedBackwards(const Attempt& attempt, const Attempt& next) const;
+  static bool EndedWell(const AttemptView& view);
   void LayOut(std::int64_t as_of, bool supervised);
   void Judge(std::int64_t as_of);
   void Retain();

@@ -1,15 +1,11 @@
 #include "monitor/monitor.h"
 
 #include <poll.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <charconv>
-#include <string_view>
 #include <utility>
 
 namespace headway::monitor {
@@ -24,47 +20,6 @@ int Milliseconds(std::int64_t ns) {
   return static_cast<int>(std::clamp<std::int64_t>((ns + 999'999) / 1'000'000, 0, 60'000));
 }
 
-/// What the process beside has said so far.
-struct Word {
-  bool ended = false;                   // it has gone, or says no more
-  bool leave = false;                   // without final values
-  std::optional<std::int64_t> stop_ms;  // with them, in that time
-};
-
-Word Listen(int control, std::string* heard) {
-  Word word;
-  std::array<char, 256> buffer;
-  while (true) {
-    const ssize_t got = ::recv(control, buffer.data(), buffer.size(), MSG_DONTWAIT);
-    if (got < 0 && errno == EINTR) continue;
-    if (got > 0) {
-      heard->append(buffer.data(), static_cast<std::size_t>(got));
-      if (heard->size() > 4096) word.ended = true;
-      continue;
-    }
-    word.ended |= got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
-    break;
-  }
-  for (std::size_t end = heard->find('\n'); end != std::string::npos; end = heard->find('\n')) {
-    const std::string line = heard->substr(0, end);
-    heard->erase(0, end + 1);
-    constexpr std::string_view kStop = "stop ";
-    if (line == "leave") word.leave = true;
-    if (line.starts_with(kStop)) {
-      std::int64_t ms = 0;
-      std::from_chars(line.data() + kStop.size(), line.data() + line.size(), ms);
-      word.stop_ms = std::clamp<std::int64_t>(ms, 0, 86'400'000);
-    }
-  }
-  return word;
-}
-
-// Takes the signals that have come.
-bool TakeSignals(int signals) {
-  std::array<signalfd_siginfo, 8> taken;
-  return signals >= 0 && ::read(signals, taken.data(), sizeof taken) > 0;
-}
-
 // While the final values are on their way: another signal, or the end of the process beside.
 bool IsHurried(const Company& company) {
   char word = 0;
@@ -75,12 +30,6 @@ bool IsHurried(const Company& company) {
 }
 
 }  // namespace
-
-void Tell(int control, std::string trouble) {
-  std::ranges::replace(trouble, '\n', ' ');
-  trouble = "trouble " + trouble + "\n";
-  (void)!::send(control, trouble.data(), trouble.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-}
 
 State BeginState(const Options& options) {
   State state;

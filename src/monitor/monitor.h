@@ -8,25 +8,12 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "monitor/company.h"
 #include "monitor/courier.h"
 #include "monitor/sampler.h"
 #include "monitor/state.h"
 
 namespace headway::monitor {
-
-/// Who tells a monitor that it is time to end.
-struct Company {
-  int signals = -1;  ///< signalfd(2): any signal ends it, with the final values
-  /// A socket to the process it runs beside. "stop MILLISECONDS\n" ends it with the final values,
-  /// to be delivered within that time, "leave\n" without. Its end is that process's end. What went
-  /// wrong is told it at the end, `Tell`.
-  int control = -1;
-  int process = -1;         ///< pidfd_open(2) of that process
-  std::int64_t beside = 0;  ///< its number
-};
-
-/// Sends "trouble TEXT\n" if that is possible without waiting.
-void Tell(int control, std::string trouble);
 
 struct Options {
   std::vector<std::string> dirs;

@@ -13,6 +13,7 @@
 #include "journal/directory.h"
 #include "journal/liveness.h"
 #include "journal/placement.h"
+#include "model/attempt_key.h"
 
 namespace headway::recorder {
 
@@ -64,30 +65,25 @@ std::int64_t FirstOf(std::int64_t option, std::int64_t environment) {
   return option == CoreOptions::kFromEnvironment ? environment : option;
 }
 
-// Launchers that are started in a loop may hand out the same key again. If this rank has used it
-// and is gone, this is the next attempt: "KEY~1". Every rank comes to the same answer by itself.
+// Launchers that restart, or are started in a loop, may hand out the same key again. If this rank
+// has used it and is gone, this is the next attempt: "KEY~1". Every rank comes to the same answer
+// by itself; a process without a rank belongs to whoever is there.
 std::string NextAttemptKey(const std::string& key, const RunUid& run_uid, std::int64_t rank,
                            const std::vector<journal::JournalFile>& journals) {
   std::uint64_t used = 0;
   for (const journal::JournalFile& file : journals) {
     const journal::Header& h = file.header;
-    const bool same_key =
-        h.attempt_key == key ||
-        (h.attempt_key.starts_with(key) && h.attempt_key.substr(key.size()).starts_with('~'));
-    if (!same_key || h.run_uid != run_uid || h.rank != rank ||
-        h.origin != journal::Origin::kRecorder) {
+    const std::optional<std::uint64_t> number = AttemptPartOf(key, h.attempt_key);
+    if (!number.has_value() || h.run_uid != run_uid || h.origin != journal::Origin::kRecorder ||
+        (h.rank != rank && rank >= 0)) {
       continue;
     }
     const Result<UniqueFd> fd = OpenForReading(file.path);
     // While one of them lives, this process is its companion, not its successor.
     if (!fd.ok() || journal::ProbeLiveness(fd->get(), h) != Liveness::kDead) return h.attempt_key;
-    std::uint64_t number = 0;
-    for (std::size_t i = key.size() + 1; i < h.attempt_key.size(); ++i) {
-      number = number * 10 + static_cast<std::uint64_t>(h.attempt_key[i] - '0');
-    }
-    used = std::max(used, number + 1);
+    if (h.rank == rank) used = std::max(used, *number + 1);
   }
-  return used == 0 ? key : key + "~" + std::to_string(used);
+  return AttemptPartKey(key, used);
 }
 
 // What the program says must make sense; what the environment says, which may be of another job, is
@@ -209,7 +205,8 @@ Result<std::unique_ptr<Core>> Core::Open(const CoreOptions& options, const Envir
   const Result<journal::RunChoice> choice = journal::ChooseRun(request);
   if (!choice.ok()) return choice.status();
   header.run_uid = choice->uid;
-  if (options.attempt_key.empty() && !env.attempt_key_given && !header.attempt_key.empty()) {
+  if (options.attempt_key.empty() && (!env.attempt_key_given || supervised) &&
+      !header.attempt_key.empty()) {
     const Result<std::vector<journal::JournalFile>> journals =
         journal::ListJournals(place.dir, header.project, header.run);
     if (journals.ok()) {

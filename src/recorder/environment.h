@@ -27,7 +27,7 @@ struct Environment {
 
   std::string job_id;  ///< outermost job with an id that outlives restarts: "slurm:cluster/123"
   std::string attempt_key;          ///< the same for all processes of one attempt; empty: not known
-  bool attempt_key_given = false;   ///< by HEADWAY_ATTEMPT_KEY: taken as it is
+  bool attempt_key_given = false;   ///< by HEADWAY_ATTEMPT_KEY
   std::int64_t attempt_index = -1;  ///< restarts so far, over all levels that tell
 
   std::string project;  ///< empty: not set

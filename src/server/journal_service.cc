@@ -13,6 +13,8 @@
 #include "base/limits.h"
 #include "base/names.h"
 #include "journal/format.h"
+#include "packing/slots.h"
+#include "wire/journal_piece.h"
 
 namespace headway::server {
 namespace {
@@ -42,14 +44,37 @@ Liveness ToModel(v1::WriterState state) {
   }
 }
 
-// Wall time at which a journal begins: an import has no anchor, but records.
-std::int64_t StartOf(const journal::Header& header, const v1::JournalPiece& piece) {
-  if (header.origin != journal::Origin::kImport) return header.anchor.wall.ns;
-  const std::uint32_t salt = journal::SaltOf(header.uid);
-  for (std::uint64_t i = 0; i < piece.slots().size() / kSlotBytes; ++i) {
-    const Slot slot = SlotAt(piece.slots(), i);
+JournalUid UidOf(const v1::JournalPiece& piece) {
+  JournalUid uid;
+  std::copy_n(piece.uid().data(), uid.bytes.size(), reinterpret_cast<char*>(uid.bytes.data()));
+  return uid;
+}
+
+packing::PackedSlots View(const v1::PackedSlots& packed) {
+  return {.slots = packed.slots(), .codec = packed.codec(), .bytes = packed.bytes()};
+}
+
+// Calls take(slots) with what is packed in a piece, in order.
+template <typename Take>
+Status Unpack(const v1::JournalPiece& piece, packing::SlotUnpacker* unpacker, const Take& take) {
+  std::uint64_t at = piece.first_slot();
+  for (const v1::PackedSlots& packed : piece.packed()) {
+    const auto slots = unpacker->Unpack(UidOf(piece), at, View(packed));
+    if (!slots.has_value())
+      return Bad("packed slots from slot " + std::to_string(at) + " on are damaged");
+    take(*slots);
+    at += packed.slots();
+  }
+  return OkStatus();
+}
+
+// The time of the first record: an import has no anchor.
+std::int64_t FirstTime(const JournalUid& uid, std::uint64_t first_slot, std::string_view slots) {
+  const std::uint32_t salt = journal::SaltOf(uid);
+  for (std::uint64_t i = 0; i < slots.size() / kSlotBytes; ++i) {
+    const Slot slot = SlotAt(slots, i);
     const auto type = static_cast<std::uint8_t>(slot.meta >> 32);
-    if (type < journal::kPayloadType && journal::IsFinished(slot, salt, piece.first_slot() + i)) {
+    if (type < journal::kPayloadType && journal::IsFinished(slot, salt, first_slot + i)) {
       return slot.time;
     }
   }
@@ -59,12 +84,20 @@ std::int64_t StartOf(const journal::Header& header, const v1::JournalPiece& piec
 Status CheckShape(const v1::JournalPiece& piece) {
   if (piece.uid().size() != sizeof(JournalUid::bytes)) return Bad("a uid has 16 bytes");
   if (piece.slots().size() % kSlotBytes != 0) return Bad("slots have 32 bytes each");
-  const std::uint64_t count = piece.slots().size() / kSlotBytes;
+  for (const v1::PackedSlots& packed : piece.packed()) {
+    if (packed.slots() == 0 || packed.slots() > packing::kSlotsMost) {
+      return Bad("slots are packed 1 to " + std::to_string(packing::kSlotsMost) + " together");
+    }
+  }
+  if (!piece.slots().empty() && piece.packed_size() > 0) {
+    return Bad("a piece has either slots or packed ones");
+  }
+  const std::uint64_t count = wire::SlotsOf(piece);
   if (piece.first_slot() > limits::kJournalRecords ||
       count > limits::kJournalRecords - piece.first_slot()) {
     return Bad("a journal has at most " + std::to_string(limits::kJournalRecords) + " slots");
   }
-  const bool closes = piece.has_checksum() && piece.slots().empty();
+  const bool closes = piece.has_checksum() && count == 0;
   if ((piece.writer() == v1::WRITER_STATE_DEAD || piece.has_checksum()) && !closes) {
     return Bad("the end of a journal is told with a checksum, by a piece without slots");
   }
@@ -87,9 +120,22 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
   if (request.pieces_size() > limits::kAppendPieces) {
     return Bad("a request has at most " + std::to_string(limits::kAppendPieces) + " pieces");
   }
-  for (const v1::JournalPiece& piece : request.pieces()) HEADWAY_RETURN_IF_ERROR(CheckShape(piece));
+  std::uint64_t slots_in_all = 0;
+  for (const v1::JournalPiece& piece : request.pieces()) {
+    HEADWAY_RETURN_IF_ERROR(CheckShape(piece));
+    slots_in_all += wire::SlotsOf(piece);
+  }
+  if (slots_in_all > limits::kAppendSlots) {
+    return Bad("a request has at most " + std::to_string(limits::kAppendSlots) + " slots");
+  }
+  // What could not be unpacked later would be lost.
+  packing::SlotUnpacker unpacker;
+  for (const v1::JournalPiece& piece : request.pieces()) {
+    HEADWAY_RETURN_IF_ERROR(Unpack(piece, &unpacker, [](std::string_view) {}));
+  }
   v1::AppendJournalsResponse response;
   std::vector<store::Batch> batches;
+  std::deque<std::string> unpacked_slots;  // what batches point to
   struct Known {
     store::Journal journal;    // as it will be
     std::uint64_t stored = 0;  // slots that are there already
@@ -99,8 +145,19 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
   for (const v1::JournalPiece& piece : request.pieces()) {
     v1::JournalPosition* const position = response.add_positions();
     position->set_uid(piece.uid());
-    JournalUid uid;
-    std::copy_n(piece.uid().data(), uid.bytes.size(), reinterpret_cast<char*>(uid.bytes.data()));
+    const JournalUid uid = UidOf(piece);
+    const std::uint64_t count = wire::SlotsOf(piece);
+    // The slots of this piece as they are; whoever needs no look at them does without.
+    std::string* unpacked = nullptr;
+    const auto plain = [&]() -> std::string_view {
+      if (piece.packed_size() == 0) return piece.slots();
+      if (unpacked == nullptr) {
+        unpacked = &unpacked_slots.emplace_back();
+        const auto add = [&](std::string_view slots) { *unpacked += slots; };
+        HEADWAY_CHECK(Unpack(piece, &unpacker, add).ok());
+      }
+      return *unpacked;
+    };
     auto known = journals.find(uid);
     if (known == journals.end()) {
       Result<store::Journal> found = store_->FindJournal(uid);
@@ -123,7 +180,9 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
                             .run_uid = header->run_uid,
                             .project = header->project,
                             .run = header->run,
-                            .start = StartOf(*header, piece),
+                            .start = header->origin == journal::Origin::kImport
+                                         ? FirstTime(uid, piece.first_slot(), plain())
+                                         : header->anchor.wall.ns,
                             .header = piece.header()};
       }
       const std::uint64_t stored = journal.state.slots;
@@ -133,10 +192,9 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
     std::uint64_t& have = journal.state.slots;
     position->set_slots(have);
     position->set_complete(journal.state.writer == Liveness::kDead);
-    if (piece.first_slot() > have) continue;                       // a gap: the position tells
-    if (position->complete() && !piece.slots().empty()) continue;  // nothing changes any more
-    if (piece.slots().empty() && piece.header().empty() &&
-        piece.writer() == v1::WRITER_STATE_UNSPECIFIED) {
+    if (piece.first_slot() > have) continue;          // a gap: the position tells
+    if (position->complete() && count > 0) continue;  // nothing changes any more
+    if (count == 0 && piece.header().empty() && piece.writer() == v1::WRITER_STATE_UNSPECIFIED) {
       continue;  // a question
     }
 
@@ -148,17 +206,17 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
         continue;
       }
     }
-    const auto add = [&](std::uint64_t first, std::string_view slots) {
+    const auto add = [&](std::uint64_t first, std::string_view slots,
+                         std::vector<packing::PackedSlots> packed = {}) {
       batches.push_back(
           {.identity = journal.identity,
            .first_slot = first,
            .slots = slots,
+           .packed = std::move(packed),
            .counters = piece.counters().empty() ? journal.state.counters : piece.counters(),
            .writer = ToModel(piece.writer()),
            .heard = clock_->Wall().ns});
     };
-    const std::string_view slots = piece.slots();
-    const std::uint64_t count = slots.size() / kSlotBytes;
     // What was a hole, and is finished now, is written over; the rest was kept before.
     const std::uint64_t overlap = std::min(count, have - piece.first_slot());
     if (overlap > 0) {
@@ -168,6 +226,7 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
       }
       const Result<std::string> kept = store_->ReadSlots(uid, piece.first_slot(), overlap);
       if (!kept.ok()) return kept.status();
+      const std::string_view slots = plain();
       const std::uint32_t salt = journal::SaltOf(uid);
       const auto fills = [&](std::uint64_t i) -> bool {
         if (std::memcmp(kept->data() + i * kSlotBytes, slots.data() + i * kSlotBytes, kSlotBytes) ==
@@ -187,7 +246,13 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
       }
     }
     // A piece that was all there is still a sign of life.
-    add(piece.first_slot() + overlap, slots.substr(overlap * kSlotBytes));
+    if (piece.packed_size() > 0 && overlap == 0) {
+      std::vector<packing::PackedSlots> packed;
+      for (const v1::PackedSlots& some : piece.packed()) packed.push_back(View(some));
+      add(piece.first_slot(), {}, std::move(packed));
+    } else {
+      add(piece.first_slot() + overlap, plain().substr(overlap * kSlotBytes));
+    }
     have = std::max(have, piece.first_slot() + count);
     journal.state.writer = ToModel(piece.writer());
     position->set_slots(have);

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "base/crc32c.h"
+#include "base/limits.h"
 #include "base/test_scratch_dir.h"
 #include "journal/format.h"
+#include "packing/slots.h"
 #include "store/sqlite/record_store.h"
 
 namespace headway::server {
@@ -104,6 +106,63 @@ TEST_F(JournalServiceTest, TakesAJournalPieceByPiece) {
   EXPECT_EQ(journal->identity.start, 1'000);
   EXPECT_EQ(journal->state.writer, Liveness::kAlive);
   EXPECT_EQ(journal->state.heard, clock_.Wall().ns);
+}
+
+TEST_F(JournalServiceTest, PackedSlotsAreSlots) {
+  packing::SlotPacker packer;
+  const auto packed = [&](std::uint64_t first, const std::string& slots) {
+    v1::JournalPiece piece = Piece(first, "");
+    // In two parts.
+    const std::size_t half = slots.size() / kSlotBytes / 2 * kSlotBytes;
+    std::uint64_t at = first;
+    for (const std::string& part : {slots.substr(0, half), slots.substr(half)}) {
+      const std::string_view bytes = *packer.Pack(header_.uid, at, part);
+      v1::PackedSlots* const added = piece.add_packed();
+      added->set_slots(static_cast<std::uint32_t>(part.size() / kSlotBytes));
+      added->set_codec(packing::kSlotsCodec);
+      added->set_bytes(bytes.data(), bytes.size());
+      at += part.size() / kSlotBytes;
+    }
+    return piece;
+  };
+  EXPECT_EQ(Put(packed(0, Slots(0, 100))).slots(), 100u);
+  EXPECT_EQ(Put(packed(0, Slots(0, 100))).slots(), 100u) << "twice";
+  EXPECT_EQ(Put(packed(90, Slots(90, 20))).slots(), 110u) << "some of it again";
+  const std::string hole(kSlotBytes, '\0');
+  EXPECT_EQ(Put(packed(110, Slot(110, 110) + hole + Slot(112, 112))).slots(), 113u);
+  EXPECT_TRUE(Kept() == Slots(0, 111) + hole + Slot(112, 112));
+  EXPECT_EQ(Put(packed(110, Slots(110, 3))).slots(), 113u);
+  EXPECT_EQ(Put(packed(114, Slots(114, 4))).slots(), 113u) << "a gap";
+  EXPECT_TRUE(Kept() == Slots(0, 113));
+
+  v1::JournalPiece bad = packed(113, Slots(113, 40));
+  (*bad.mutable_packed(1)->mutable_bytes())[9] ^= 1;
+  EXPECT_EQ(CodeOf(bad), Code::kInvalidArgument) << "damaged";
+  bad = packed(113, Slots(113, 40));
+  bad.mutable_packed(0)->set_slots(21);
+  EXPECT_EQ(CodeOf(bad), Code::kInvalidArgument);
+  bad.mutable_packed(0)->set_slots(packing::kSlotsMost + 1);
+  EXPECT_EQ(CodeOf(bad), Code::kInvalidArgument);
+  bad.mutable_packed(0)->set_slots(0);
+  EXPECT_EQ(CodeOf(bad), Code::kInvalidArgument);
+  bad = packed(113, Slots(113, 40));
+  bad.mutable_packed(0)->set_codec(1);
+  EXPECT_EQ(CodeOf(bad), Code::kInvalidArgument);
+  bad = packed(113, Slots(113, 40));
+  bad.set_slots(Slots(113, 40));
+  EXPECT_EQ(CodeOf(bad), Code::kInvalidArgument) << "both kinds";
+  // A small body that stands for very much.
+  const std::string zeros(packing::kSlotsMost * kSlotBytes, '\0');
+  const std::string bomb(*packer.Pack(header_.uid, 0, zeros));
+  bad = Piece(113, "");
+  for (std::uint64_t i = 0; i <= limits::kAppendSlots / packing::kSlotsMost; ++i) {
+    v1::PackedSlots* const added = bad.add_packed();
+    added->set_slots(packing::kSlotsMost);
+    added->set_codec(packing::kSlotsCodec);
+    added->set_bytes(bomb);
+  }
+  EXPECT_EQ(CodeOf(bad), Code::kInvalidArgument);
+  EXPECT_TRUE(Kept() == Slots(0, 113));
 }
 
 TEST_F(JournalServiceTest, HolesAreFilledAndNothingElseChanges) {

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/uid.h"
 #include "model/record.h"
+#include "packing/slots.h"
 
 /// RecordStore: keeps journals that came from elsewhere, byte for byte, and durably.
 ///
@@ -52,6 +53,9 @@ struct Batch {
   JournalIdentity identity;
   std::uint64_t first_slot = 0;
   std::string_view slots;  ///< [n * kSlotBytes]; may be empty: a sign of life
+  /// Instead of `slots`: the same, packed, one piece behind the other. Whoever passes them has
+  /// looked that they can be unpacked.
+  std::vector<packing::PackedSlots> packed = {};
   std::string counters;
   Liveness writer = Liveness::kUnknown;
   std::int64_t heard = 0;
@@ -73,8 +77,8 @@ class RecordStore {
   /// Writes all of it or nothing, and returns once it is durable. OutOfRange: a batch begins behind
   /// what is there (a gap). AlreadyExists: a journal of that uid is there with another header or in
   /// another run, or a run of that uid in another project or under another name.
-  /// InvalidArgument: slots that are no whole ones. ResourceExhausted: the disk is full; nothing
-  /// was written. DataLoss: the store is damaged.
+  /// InvalidArgument: slots that are no whole ones, or both kinds. ResourceExhausted: the disk is
+  /// full; nothing was written. DataLoss: the store is damaged.
   virtual Status Append(std::span<const Batch> batches) = 0;
 
   /// NotFound: no such journal.

@@ -330,6 +330,100 @@ def test_other_signals_reach_the_child(headway: Headway) -> None:
     assert child.communicate()[0] == "usr1\n"
 
 
+@pytest.mark.parametrize("end", ["ok", "kill"])
+def test_a_launcher_below_that_starts_over_makes_attempts(
+    headway: Headway, tmp_path: Path, end: str
+) -> None:
+    program = python(tmp_path, """
+        number = int(sys.argv[1])
+        run = headway.init(heartbeat=False)
+        for step in range(5):
+            run.step(step + (5 * number if sys.argv[2] == "ok" else 0))
+            time.sleep(0.01)
+        if sys.argv[2] == "kill" and number < 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        run.finish()
+        """)  # fmt: skip
+    words = " ".join(map(shlex.quote, program[1:]))
+    loop = f"for i in 0 1 2; do {words} $i {end}; sleep 1.5; done"
+    headway("run", "--run", "r", *shell(loop))
+    report = headway.json("goodput", "r")
+    assert report["state"] == "completed"
+    assert report["steps"]["last_step"] == (14 if end == "ok" else 4)
+    ended = ["clean"] * 3 if end == "ok" else ["lost", "lost", "clean"]
+    assert [a["end_kind"] for a in report["attempts"]] == ended
+    assert report["attempts"][2]["exit_status"] == 0
+    spans = {c["category"]: c["ns"] for c in report["categories"]}
+    # The supervisor lives, and no attempt does: the launcher's pauses are nobody's life.
+    assert spans["infrastructure_recovery"] > 2 * 1.5e9
+    assert "several_leads" not in [note["name"] for note in report["notes"]]
+
+
+def test_a_process_without_a_rank_is_no_successor(headway: Headway, tmp_path: Path) -> None:
+    program = python(tmp_path, """
+        import subprocess
+        run = headway.init(heartbeat=False)
+        run.step(0)
+        helper = "import headway; headway.init(heartbeat=False).step(0)"
+        for _ in range(2):
+            subprocess.run([sys.executable, "-c", helper], check=True,
+                           env={**os.environ, "RANK": "", "WORLD_SIZE": ""})
+        run.step(1)
+        run.finish()
+        """)  # fmt: skip
+    headway("run", "--run", "r", *program, env={"RANK": "0", "WORLD_SIZE": "1"})
+    report = headway.json("goodput", "r")
+    assert [a["last_step"] for a in report["attempts"]] == [1]
+
+
+def test_what_ended_well_is_complete_though_its_process_lingers(
+    headway: Headway, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    child = headway.start("run", "--run", "r", *python(tmp_path, f"""
+        run = headway.init()
+        run.step(0)
+        run.finish()
+        print("finished", flush=True)
+        while not os.path.exists({str(gate)!r}):
+            time.sleep(0.01)
+        sys.exit(5)
+        """))  # fmt: skip
+    assert child.stdout is not None and child.stdout.readline() == "finished\n"
+    assert headway.json("goodput", "r")["state"] == "completed"
+    gate.touch()
+    assert child.wait(60) == 5
+    child.communicate()
+    assert headway.json("goodput", "r")["attempts"][0]["exit_status"] == 5
+
+
+@pytest.mark.parametrize("name", ["HEADWAY_RUN_UID", "HEADWAY_RESUME", "HEADWAY_RUN"])
+def test_an_environment_that_means_nothing_keeps_nobody_from_training(
+    headway: Headway, name: str
+) -> None:
+    result = headway("run", "--restarts", "1", *QUICK, *shell(f'echo "${name}"; exit 3'),
+                     env={name: "a\nb"}, code=3)  # fmt: skip
+    assert result.stdout == 2 * "a\nb\n"
+    assert "warning: nothing is recorded: " in result.stderr
+    assert "no runs" in headway("runs", "list").stdout
+    headway("run", "--run", "a\nb", "--", "true", code=2)
+
+
+def test_what_cannot_be_started_leaves_nothing(headway: Headway) -> None:
+    headway("run", "--run", "r", "--", "/no/such/command", code=127)
+    assert "no runs" in headway("runs", "list").stdout
+    assert not list(headway.files())
+
+
+def test_a_supervised_run_is_not_hidden_by_its_export(headway: Headway, tmp_path: Path) -> None:
+    headway("run", "--run", "r", *python(tmp_path, "headway.init().step(0)"))
+    events = tmp_path / "r.jsonl"
+    headway("export", "r", "--as", "jsonl", "--out", events)
+    refused = headway("import", events, "--run", "r", code=1)
+    assert "was recorded here" in refused.stderr
+    headway("import", events, "--run", "s")
+
+
 def test_told_to_stop_while_it_waits(headway: Headway) -> None:
     child = headway.start("run", "--run", "r", "--restarts", "3", "--backoff", "600s",
                           *shell("exit 4"))  # fmt: skip

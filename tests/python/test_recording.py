@@ -354,6 +354,7 @@ WRONG: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("log", (None,), {}),
     ("log", ([("a", 1)],), {}),
     ("log", ({"a": 1},), {"step": "x"}),
+    ("step", (1,), {"blocking": b"1"}),
     ("data_loading", ("x",), {}),
     ("accelerator_init", (1,), {}),
     ("checkpoint_save", (), {"step": "x"}),
@@ -390,6 +391,15 @@ def test_wrong_arguments_are_counted(
     assert run.last_step in (None, 1)
     told = [record for record in caplog.records if record.name == "headway"]
     assert len(told) == 1 and told[0].levelno == logging.WARNING
+
+
+@pytest.mark.parametrize("number", [2**63, 2**64, -(2**63) - 1, 10**40])
+def test_any_number_says_yes(run: headway.Run, number: Any) -> None:
+    with run.step(1, number), run.data_loading(number), run.span("eval", number):
+        pass
+    with run.checkpoint_save(1, number), run.step(2, blocking=number):
+        pass
+    assert run.dropped == 0 and run.last_step == 2
 
 
 @pytest.mark.parametrize(("signal", "recorded"), [(64, 64), (65, 0), (-1, 0), (2**40, 0)])

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -16,7 +17,7 @@
 #include <utility>
 
 #include "base/files.h"
-#include "store/sqlite/chunk.h"
+#include "packing/slots.h"
 #include "store/sqlite/connection.h"
 
 namespace headway::store {
@@ -140,7 +141,7 @@ class SqliteStore final : public RecordStore {
   Turn TakeReader();
 
   // Within a transaction of the writer.
-  Status Write(const Batch& batch, const std::vector<Chunk>& chunks);
+  Status Write(const Batch& batch, std::span<const packing::PackedSlots> chunks);
   Result<Position> FindOrMakeJournal(const JournalIdentity& identity);
   Result<std::int64_t> FindOrMakeRun(const JournalIdentity& identity);
   Result<std::int64_t> FindOrMakeProject(const std::string& name);
@@ -243,7 +244,7 @@ Result<SqliteStore::Position> SqliteStore::FindOrMakeJournal(const JournalIdenti
   return position;
 }
 
-Status SqliteStore::Write(const Batch& batch, const std::vector<Chunk>& chunks) {
+Status SqliteStore::Write(const Batch& batch, std::span<const packing::PackedSlots> chunks) {
   const Result<Position> position = FindOrMakeJournal(batch.identity);
   HEADWAY_RETURN_IF_ERROR(position.status());
   if (batch.first_slot > position->slots) {
@@ -253,18 +254,18 @@ Status SqliteStore::Write(const Batch& batch, const std::vector<Chunk>& chunks) 
                                    std::to_string(batch.first_slot) + "; send what lies between"};
   }
   std::uint64_t stored = 0;
-  for (const Chunk& chunk : chunks) {
+  std::uint64_t end = batch.first_slot;
+  for (const packing::PackedSlots& chunk : chunks) {
     Query insert(writer_.get(), kWrite,
                  "INSERT INTO chunk (journal_id, first_slot, slots, codec, bytes) "
                  "VALUES (?, ?, ?, ?, ?)",
-                 position->journal_id, static_cast<std::int64_t>(chunk.first_slot),
-                 static_cast<std::int64_t>(chunk.slots), kColumnsCodec,
-                 std::string_view(chunk.bytes));
+                 position->journal_id, static_cast<std::int64_t>(end),
+                 static_cast<std::int64_t>(chunk.slots), chunk.codec, chunk.bytes);
     HEADWAY_RETURN_IF_ERROR(insert.Run());
     stored += chunk.bytes.size();
+    end += chunk.slots;
   }
-  const std::uint64_t slots =
-      std::max(position->slots, batch.first_slot + batch.slots.size() / kSlotBytes);
+  const std::uint64_t slots = std::max(position->slots, end);
   Query update(writer_.get(), kWrite,
                "UPDATE state SET slots = ?, counters = ?, writer = ?, heard = ?, "
                "stored_bytes = stored_bytes + ? WHERE journal_id = ?",
@@ -288,19 +289,31 @@ Status SqliteStore::CheckFile() const {
 Status SqliteStore::Append(std::span<const Batch> batches) {
   if (batches.empty()) return OkStatus();
   // What takes the processor's time comes before one's turn to write.
-  std::vector<std::vector<Chunk>> chunks;
+  std::vector<std::vector<packing::PackedSlots>> chunks;
   chunks.reserve(batches.size());
-  Compressor compressor;
+  std::deque<std::string> packed;  // what the chunks point to
+  packing::SlotPacker packer;
   for (const Batch& batch : batches) {
+    chunks.push_back(batch.packed);
+    if (!batch.packed.empty() && !batch.slots.empty()) {
+      return {Code::kInvalidArgument, "a batch of journal " + ToHex(batch.identity.uid) +
+                                          " has both slots and packed ones"};
+    }
     if (batch.slots.size() % kSlotBytes != 0) {
       return {Code::kInvalidArgument, "a batch of journal " + ToHex(batch.identity.uid) + " is " +
                                           std::to_string(batch.slots.size()) +
                                           " bytes long, not a multiple of " +
                                           std::to_string(kSlotBytes)};
     }
-    Result<std::vector<Chunk>> compressed = compressor.Compress(batch.first_slot, batch.slots);
-    HEADWAY_RETURN_IF_ERROR(compressed.status());
-    chunks.push_back(*std::move(compressed));
+    constexpr std::size_t kMost = packing::kSlotsMost * kSlotBytes;
+    for (std::size_t at = 0; at < batch.slots.size(); at += kMost) {
+      const std::string_view piece = batch.slots.substr(at, kMost);
+      const Result<std::string_view> bytes =
+          packer.Pack(batch.identity.uid, batch.first_slot + at / kSlotBytes, piece);
+      HEADWAY_RETURN_IF_ERROR(bytes.status());
+      chunks.back().push_back(
+          {.slots = piece.size() / kSlotBytes, .bytes = packed.emplace_back(*bytes)});
+    }
   }
   const std::lock_guard lock(write_mutex_);
   HEADWAY_RETURN_IF_ERROR(CheckFile());
@@ -358,13 +371,13 @@ Result<std::string> SqliteStore::ReadSlots(const JournalUid& uid, std::uint64_t 
               "SELECT id, first_slot, slots FROM chunk WHERE journal_id = ?1 AND first_slot > ?2 "
               "AND first_slot < ?3 AND first_slot + slots > ?4 ORDER BY first_slot",
               journal.Integer(0),
-              static_cast<std::int64_t>(begin) - static_cast<std::int64_t>(kChunkSlots),
+              static_cast<std::int64_t>(begin) - static_cast<std::int64_t>(packing::kSlotsMost),
               static_cast<std::int64_t>(end), static_cast<std::int64_t>(begin));
   std::uint64_t covered = begin;
   while (begin < end && range.Next()) {
     const auto from = static_cast<std::uint64_t>(range.Integer(1));
     const auto size = static_cast<std::uint64_t>(range.Integer(2));
-    if (from > covered || size == 0 || size > kChunkSlots) return damaged(covered);
+    if (from > covered || size == 0 || size > packing::kSlotsMost) return damaged(covered);
     pieces.push_back({range.Integer(0), from, from + size});
     covered = std::max(covered, from + size);
   }
@@ -375,15 +388,16 @@ Result<std::string> SqliteStore::ReadSlots(const JournalUid& uid, std::uint64_t 
   std::sort(pieces.begin(), pieces.end(),
             [](const Piece& a, const Piece& b) { return a.id < b.id; });
   std::string out(static_cast<std::size_t>(end - begin) * kSlotBytes, '\0');
-  Decompressor decompressor;
+  packing::SlotUnpacker unpacker;
   for (const Piece& piece : pieces) {
     Query query(connection, kRead, "SELECT codec, bytes FROM chunk WHERE id = ?", piece.id);
     if (!query.Next()) {
       HEADWAY_RETURN_IF_ERROR(query.status());
       return damaged(piece.begin);
     }
-    const std::optional<std::string_view> data =
-        decompressor.Decompress(query.Integer(0), query.Bytes(1), piece.end - piece.begin);
+    const std::optional<std::string_view> data = unpacker.Unpack(
+        uid, piece.begin,
+        {.slots = piece.end - piece.begin, .codec = query.Integer(0), .bytes = query.Bytes(1)});
     if (!data.has_value()) return damaged(piece.begin);
     const std::uint64_t from = std::max(piece.begin, begin);
     const std::uint64_t to = std::min(piece.end, end);

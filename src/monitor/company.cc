@@ -1,0 +1,54 @@
+#include "monitor/company.h"
+
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <string_view>
+
+namespace headway::monitor {
+
+Word Listen(int control, std::string* heard) {
+  Word word;
+  std::array<char, 256> buffer;
+  while (true) {
+    const ssize_t got = ::recv(control, buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got > 0) {
+      heard->append(buffer.data(), static_cast<std::size_t>(got));
+      if (heard->size() > 4096) word.ended = true;
+      continue;
+    }
+    word.ended |= got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+    break;
+  }
+  for (std::size_t end = heard->find('\n'); end != std::string::npos; end = heard->find('\n')) {
+    const std::string line = heard->substr(0, end);
+    heard->erase(0, end + 1);
+    constexpr std::string_view kStop = "stop ";
+    if (line == "leave") word.leave = true;
+    if (line.starts_with(kStop)) {
+      std::int64_t ms = 0;
+      std::from_chars(line.data() + kStop.size(), line.data() + line.size(), ms);
+      word.stop_ms = std::clamp<std::int64_t>(ms, 0, 86'400'000);
+    }
+  }
+  return word;
+}
+
+bool TakeSignals(int signals) {
+  std::array<signalfd_siginfo, 8> taken;
+  return signals >= 0 && ::read(signals, taken.data(), sizeof taken) > 0;
+}
+
+void Tell(int control, std::string trouble) {
+  std::ranges::replace(trouble, '\n', ' ');
+  trouble = "trouble " + trouble + "\n";
+  (void)!::send(control, trouble.data(), trouble.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+}  // namespace headway::monitor

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace headway::monitor {
+
+/// Who tells a program that runs beside a training process that it is time to end.
+struct Company {
+  int signals = -1;  ///< signalfd(2): any signal ends it, once the rest is told
+  /// A socket to the process it runs beside. "stop MILLISECONDS\n" ends it once the rest is told,
+  /// within that time, "leave\n" at once. Its end is that process's end. What went wrong is told on
+  /// it, `Tell`.
+  int control = -1;
+  int process = -1;         ///< pidfd_open(2) of that process
+  std::int64_t beside = 0;  ///< its number
+};
+
+/// What the process beside has said so far.
+struct Word {
+  bool ended = false;                   // it has gone, or says no more
+  bool leave = false;                   // without telling the rest
+  std::optional<std::int64_t> stop_ms;  // with it, in that time
+};
+
+/// Takes what has come on `control`; `*heard` keeps the beginning of a line.
+Word Listen(int control, std::string* heard);
+
+/// Takes the signals that have come.
+bool TakeSignals(int signals);
+
+/// Sends "trouble TEXT\n" if that is possible without waiting.
+void Tell(int control, std::string trouble);
+
+}  // namespace headway::monitor
