@@ -56,6 +56,15 @@ TEST(Crc32cTest, KnownValues) {
   std::string rising;
   for (int i = 0; i < 32; ++i) rising.push_back(static_cast<char>(i));
   EXPECT_EQ(Crc32c("123456789", 9), 0xe3069283u);
+  const std::string_view digits = "123456789";
+  for (std::size_t i = 0; i <= digits.size(); ++i) {
+    const std::string_view b = digits.substr(i);
+    EXPECT_EQ(Crc32cOfBoth(Crc32c(digits.data(), i), Crc32c(b.data(), b.size()), b.size()),
+              0xe3069283u);
+  }
+  const std::string many(1'000'003, 'x');
+  EXPECT_EQ(Crc32cOfBoth(Crc32c(many.data(), 3), Crc32c(many.data(), 1'000'000), 1'000'000),
+            Crc32c(many.data(), many.size()));
   EXPECT_EQ(Crc32c(zeros.data(), 32), 0x8a9136aau);
   EXPECT_EQ(Crc32c(ones.data(), 32), 0x62a8ab43u);
   EXPECT_EQ(Crc32c(rising.data(), 32), 0x46dd794eu);

@@ -100,4 +100,29 @@ std::uint32_t Crc32c(const void* data, std::size_t size, std::uint32_t crc) noex
   return ~crc32c_internal::ExtendTable(~crc, data, size);
 }
 
+namespace {
+
+// Product of two polynomials modulo that of the CRC; as in a CRC, the highest bit is x^0.
+constexpr std::uint32_t Multiply(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t product = 0;
+  for (std::uint32_t bit = 1u << 31; bit != 0; bit >>= 1) {
+    if ((a & bit) != 0) product ^= b;
+    b = (b >> 1) ^ ((b & 1) != 0 ? 0x82f63b78u : 0u);
+  }
+  return product;
+}
+
+}  // namespace
+
+std::uint32_t Crc32cOfBoth(std::uint32_t a, std::uint32_t b, std::uint64_t size_b) noexcept {
+  // Behind A lie the bits of B, which move it up by as many powers of x.
+  std::uint32_t shifted = a;
+  std::uint32_t power = 1u << 23;  // x^8
+  for (; size_b != 0; size_b >>= 1) {
+    if ((size_b & 1) != 0) shifted = Multiply(power, shifted);
+    power = Multiply(power, power);
+  }
+  return shifted ^ b;
+}
+
 }  // namespace headway

@@ -14,6 +14,9 @@ namespace headway {
 /// pass the previous result as `crc`.
 std::uint32_t Crc32c(const void* data, std::size_t size, std::uint32_t crc = 0) noexcept;
 
+/// The CRC-32C of A followed by B, of theirs and the number of bytes of B. Takes some microseconds.
+std::uint32_t Crc32cOfBoth(std::uint32_t a, std::uint32_t b, std::uint64_t size_b) noexcept;
+
 namespace crc32c_internal {
 
 /// Whether the processor has the instruction. False until static initialisation has run, which only

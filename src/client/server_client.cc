@@ -95,12 +95,12 @@ ServerClient::ServerClient(ServerAddress address, const Clock* clock,
 }
 
 Status ServerClient::Call(std::string_view method, const google::protobuf::Message& request,
-                          google::protobuf::Message* response) {
+                          google::protobuf::Message* response, bool dense) {
   std::string path(method);
   path[path.rfind('.')] = '/';
   const std::string body = request.SerializeAsString();
   std::string packed;
-  if (body.size() >= kWorthPacking) packed = Pack(body);
+  if (!dense && body.size() >= kWorthPacking) packed = Pack(body);
   net::Request http = {.method = "POST", .url = address_.url + "/" + path};
   http.headers = {{"Content-Type", "application/proto"}, {"Connect-Protocol-Version", "1"}};
   if (!address_.token.empty()) {

@@ -30,9 +30,10 @@ class ServerClient {
   ServerClient(ServerAddress address, const Clock* clock, std::unique_ptr<net::HttpClient> http);
 
   /// `method` is its full name, "headway.v1.RunService.GetReport". Errors are the server's own
-  /// (its code and message); Unavailable when it can't be reached, names it.
+  /// (its code and message); Unavailable when it can't be reached, names it. `dense`: the request
+  /// hardly becomes smaller by compressing it, which is left out then.
   Status Call(std::string_view method, const google::protobuf::Message& request,
-              google::protobuf::Message* response);
+              google::protobuf::Message* response, bool dense = false);
 
   const std::string& url() const { return address_.url; }
 

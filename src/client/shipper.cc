@@ -45,6 +45,8 @@ struct Shipper::Load {
   v1::AppendJournalsRequest request = {};
   std::vector<Journal*> senders = {};  // [num_pieces]
   std::size_t room = kRequestBytes;    // for slots
+  std::size_t plain = 0;               // bytes of slots as they are
+  std::size_t packed = 0;              // of packed ones
   packing::SlotPacker* packer = nullptr;
 };
 
@@ -123,6 +125,7 @@ Result<bool> Shipper::Journal::AddGaps(bool all, Load* load) {
           piece->set_slots(&slots[i], (stop - i) * kSlotBytes);
           piece->set_final(all);
           load->room -= (stop - i) * kSlotBytes;
+          load->plain += (stop - i) * kSlotBytes;
         } else if (!all) {
           next_gaps.push_back({at + i, at + stop});
         }
@@ -187,6 +190,7 @@ Result<bool> Shipper::Journal::AddTail(bool all, Load* load) {
   if (packed > end || wanted - packed >= kWorthPackingSlots) {
     HEADWAY_RETURN_IF_ERROR(pack(wanted));
   } else {
+    load->plain += out.size();
     piece->set_slots(std::move(out));
   }
   next_end = wanted;
@@ -200,6 +204,7 @@ Status Shipper::Journal::Pack(std::uint64_t first, std::string_view slots, Load*
   packed->set_slots(static_cast<std::uint32_t>(slots.size() / kSlotBytes));
   packed->set_codec(packing::kSlotsCodec);
   packed->set_bytes(bytes->data(), bytes->size());
+  load->packed += bytes->size();
   return OkStatus();
 }
 
@@ -309,8 +314,8 @@ Result<bool> Shipper::Round() {
 // False: the server has less than was thought, or does not know a journal.
 Result<bool> Shipper::Send(const Load& load) {
   v1::AppendJournalsResponse response;
-  HEADWAY_RETURN_IF_ERROR(
-      client_->Call("headway.v1.JournalService.AppendJournals", load.request, &response));
+  HEADWAY_RETURN_IF_ERROR(client_->Call("headway.v1.JournalService.AppendJournals", load.request,
+                                        &response, load.packed > load.plain));
   if (response.positions_size() != load.request.pieces_size()) {
     return Status(Code::kUnimplemented, client_->url() + " does not tell what it keeps");
   }

@@ -27,6 +27,7 @@ constexpr std::size_t kCounterBytes =
 static_assert(kSlotBytes == store::kSlotBytes);
 
 constexpr std::uint64_t kCheckSlots = 65'536;  // at a time
+constexpr std::size_t kSumsMost = 100'000;     // some 10 MB
 
 Status Bad(const std::string& what) { return {Code::kInvalidArgument, what}; }
 
@@ -130,8 +131,13 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
   }
   // What could not be unpacked later would be lost.
   packing::SlotUnpacker unpacker;
+  std::vector<std::uint32_t> crcs;  // [num_pieces] of their slots
   for (const v1::JournalPiece& piece : request.pieces()) {
-    HEADWAY_RETURN_IF_ERROR(Unpack(piece, &unpacker, [](std::string_view) {}));
+    std::uint32_t crc = Crc32c(piece.slots().data(), piece.slots().size());
+    HEADWAY_RETURN_IF_ERROR(Unpack(piece, &unpacker, [&crc](std::string_view slots) {
+      crc = Crc32c(slots.data(), slots.size(), crc);
+    }));
+    crcs.push_back(crc);
   }
   v1::AppendJournalsResponse response;
   std::vector<store::Batch> batches;
@@ -139,6 +145,7 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
   struct Known {
     store::Journal journal;    // as it will be
     std::uint64_t stored = 0;  // slots that are there already
+    std::optional<Sum> sum;    // of the journal as it will be
   };
   std::map<JournalUid, Known> journals;
   const std::lock_guard lock(mutex_);
@@ -186,7 +193,12 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
                             .header = piece.header()};
       }
       const std::uint64_t stored = journal.state.slots;
-      known = journals.emplace(uid, Known{std::move(journal), stored}).first;
+      std::optional<Sum> sum;
+      if (stored == 0) sum = Sum();
+      if (const auto kept = sums_.find(uid); kept != sums_.end() && kept->second.slots == stored) {
+        sum = kept->second;
+      }
+      known = journals.emplace(uid, Known{std::move(journal), stored, sum}).first;
     }
     store::Journal& journal = known->second.journal;
     std::uint64_t& have = journal.state.slots;
@@ -239,11 +251,18 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
       };
       for (std::uint64_t i = 0; i < overlap; ++i) {
         if (!fills(i)) continue;
+        known->second.sum.reset();
         std::uint64_t end = i + 1;
         while (end < overlap && fills(end)) ++end;
         add(piece.first_slot() + i, slots.substr(i * kSlotBytes, (end - i) * kSlotBytes));
         i = end;
       }
+    }
+    std::optional<Sum>& sum = known->second.sum;
+    if (overlap > 0 && count > overlap) sum.reset();
+    if (overlap == 0 && sum.has_value()) {
+      const std::uint32_t crc = crcs[static_cast<std::size_t>(response.positions_size()) - 1];
+      sum = Sum{have + count, Crc32cOfBoth(sum->crc, crc, count * kSlotBytes)};
     }
     // A piece that was all there is still a sign of life.
     if (piece.packed_size() > 0 && overlap == 0) {
@@ -258,7 +277,18 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
     position->set_slots(have);
     position->set_complete(journal.state.writer == Liveness::kDead);
   }
-  if (!batches.empty()) HEADWAY_RETURN_IF_ERROR(store_->Append(batches));
+  if (batches.empty()) return response;
+  const Status kept = store_->Append(batches);
+  if (sums_.size() >= kSumsMost) sums_.clear();
+  for (const auto& [uid, known] : journals) {
+    const bool goes_on = known.journal.state.writer != Liveness::kDead;
+    if (kept.ok() && goes_on && known.sum.has_value()) {
+      sums_[uid] = *known.sum;
+    } else {
+      sums_.erase(uid);
+    }
+  }
+  HEADWAY_RETURN_IF_ERROR(kept);
   return response;
 }
 
@@ -266,6 +296,10 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
 Result<bool> JournalService::Fits(const JournalUid& uid, const v1::JournalPiece& piece,
                                   std::uint64_t stored) {
   if (piece.first_slot() != stored) return false;
+  if (const auto sum = sums_.find(uid);
+      sum != sums_.end() && sum->second.slots == stored && sum->second.crc == piece.checksum()) {
+    return true;
+  }
   std::uint32_t crc = 0;
   for (std::uint64_t at = 0; at < stored; at += kCheckSlots) {
     const Result<std::string> slots =

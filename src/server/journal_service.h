@@ -2,6 +2,8 @@
 
 #include <headway/v1/journal_service.pb.h>
 
+#include <cstdint>
+#include <map>
 #include <mutex>
 
 #include "base/clock.h"
@@ -27,6 +29,13 @@ class JournalService {
   store::RecordStore* store_;
   const Clock* clock_;
   std::mutex mutex_;  // what is there may not change between the look and the append
+  /// CRC-32C of all slots of a journal, of those that have come without holes that were filled
+  /// since this server started: at their ends they need not be read again.
+  struct Sum {
+    std::uint64_t slots = 0;
+    std::uint32_t crc = 0;
+  };
+  std::map<JournalUid, Sum> sums_;
 };
 
 }  // namespace headway::server
