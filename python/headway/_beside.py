@@ -100,6 +100,15 @@ class Companion:
         lines = self._heard.decode(errors="replace").splitlines()
         return [line.removeprefix("trouble ") for line in lines if line.startswith("trouble ")]
 
+    def first_troubles(self, seconds: float) -> list[str]:
+        """What it says went wrong until it says that all is well, or for so long."""
+        until = time.monotonic() + seconds
+        while self._owner == os.getpid() and not self._ended and b"\n" not in self._heard:
+            if time.monotonic() >= until:
+                break
+            self._hear(until - time.monotonic(), once=True)
+        return self.troubles
+
     def stop(self, seconds: float, final: bool = True) -> bool:
         """Asks it to end, and waits.
 
@@ -129,7 +138,7 @@ class Companion:
                 time.sleep(0.002)
         return ended
 
-    def _hear(self, seconds: float) -> None:
+    def _hear(self, seconds: float, once: bool = False) -> None:
         until = time.monotonic() + seconds
         while not self._ended:
             try:
@@ -141,3 +150,5 @@ class Companion:
                 heard = b""
             self._heard += heard
             self._ended = not heard
+            if once:
+                return

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from types import FrameType, TracebackType
 from typing import Any, Literal, SupportsIndex, TypeAlias
 
-from headway import _checkpoints, _native, orbax
+from headway import _checkpoints, _native, _shipping, orbax
 from headway._time import to_ns
 
 _log = logging.getLogger("headway")
@@ -151,6 +151,7 @@ class Run(_native.Recorder):
         if _current is self:
             _current = None
         _checkpoints.detach(self)
+        _shipping.end(self)
 
     def __enter__(self) -> Run:
         """``with headway.init(...) as run:`` finishes the run at the end of the block."""
@@ -184,6 +185,7 @@ def init(
     attempt: int | None = None,
     attempt_key: str | None = None,
     heartbeat: bool = True,
+    server: str | None = None,
 ) -> Run:
     """Starts recording this process; call it once, early in the program.
 
@@ -216,6 +218,10 @@ def init(
         attempt_key: Processes with an equal one are one attempt.
         heartbeat: Whether a native thread notes each second that the process lives; it never takes
             the GIL. ``HEADWAY_HEARTBEAT=0`` turns it off, too.
+        server: URL of a headway server that a small process beside this one sends the records to
+            while they are made, with the token in ``HEADWAY_TOKEN``. It outlives this process for
+            what is recorded last, and ``finish`` waits up to 10 s for that. Under ``headway run``
+            with a server the supervisor does it.
 
     Returns:
         The run.
@@ -235,6 +241,7 @@ def init(
     _check_text("run", run)
     _check_text("job_id", job_id)
     _check_text("attempt_key", attempt_key)
+    _check_server(server)
     if not isinstance(heartbeat, bool):
         raise TypeError(f"heartbeat must be a bool, not {type(heartbeat).__name__}")
     folder = None if dir is None else os.fsdecode(dir)
@@ -287,6 +294,8 @@ def init(
         orbax.watch_by_itself()
         if config:
             result.config(config)
+        if server is not None:
+            _shipping.begin(result, server)
     return result
 
 
@@ -310,6 +319,15 @@ def _check_text(name: str, text: object) -> None:
         raise ValueError(f"{name} has {size} bytes in UTF-8; {_NAME_BYTES} are allowed")
     if any(unicodedata.category(character) == "Cc" for character in text):
         raise ValueError(f"{name} must not hold control characters: {text!r}")
+
+
+def _check_server(server: object) -> None:
+    if server is None:
+        return
+    if not isinstance(server, str):
+        raise TypeError(f"server must be a str or None, not {type(server).__name__}")
+    if not server.startswith(("http://", "https://")) or "\0" in server:
+        raise ValueError(f"server must be a URL such as http://goodput:8460, not {server!r}")
 
 
 def _number(name: str, number: object, least: int = 0) -> int:

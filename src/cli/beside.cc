@@ -79,6 +79,10 @@ bool Beside::lives() const {
   return company_.process >= 0 && ::poll(&process, 1, 0) == 0;
 }
 
+void Beside::TellReady() const {
+  if (control_) monitor::TellReady(kControl);
+}
+
 void Beside::Tell(const std::string& trouble) const {
   if (control_) monitor::Tell(kControl, trouble);
 }

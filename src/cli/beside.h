@@ -26,6 +26,8 @@ class Beside {
   /// Whether it watches a process that lives.
   bool lives() const;
   const monitor::Company& company() const { return company_; }
+  /// Tells that program that all is well.
+  void TellReady() const;
   /// Tells that program what went wrong.
   void Tell(const std::string& trouble) const;
 

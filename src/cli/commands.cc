@@ -28,6 +28,7 @@ constexpr std::array kCommands = {
     Entry{"monitor", "tell destinations how a run does, while it is recorded", MakeMonitor},
     Entry{"serve", "take in the journals of many machines, and answer about their runs", MakeServe},
     Entry{"ship", "send journals to a server", MakeShip},
+    Entry{"agent", "send the journals of a machine, always", MakeAgent},
     Entry{"doctor", "check what recording needs, and say how to mend what is missing", MakeDoctor},
     Entry{"completion", "completions for a shell", MakeCompletion},
     Entry{"man", "the manual page", MakeMan},

@@ -41,6 +41,7 @@ std::unique_ptr<Command> MakeRun();
 std::unique_ptr<Command> MakeMonitor();
 std::unique_ptr<Command> MakeServe();
 std::unique_ptr<Command> MakeShip();
+std::unique_ptr<Command> MakeAgent();
 std::unique_ptr<Command> MakeDoctor();
 std::unique_ptr<Command> MakeCompletion();
 std::unique_ptr<Command> MakeMan();

@@ -174,14 +174,18 @@ Result<Shipped> Ship(const ShipOptions& options) {
   const SystemClock clock;
   const Beside& beside = *options.beside;
   client::ServerClient client({.url = options.server, .token = options.token}, &clock);
-  client::Shipper shipper(
-      {.dir = options.dir, .project = options.project, .run = options.run, .uid = options.uid},
-      &client);
+  client::Shipper shipper({.dir = options.dir,
+                           .project = options.project,
+                           .run = options.run,
+                           .uid = options.uid,
+                           .file = options.file},
+                          &client);
   const auto tell = [&](const std::string& text) {
     beside.controlled() ? beside.Tell(text) : Complain("warning: " + text);
   };
   MonoNs reached = clock.Mono();
   std::int64_t pause = kRoundNs;
+  bool first = true;
   bool told = false;
   std::string refused;
   Endings endings(beside);
@@ -191,6 +195,8 @@ Result<Shipped> Ship(const ShipOptions& options) {
     if (beside.lives()) reached = now;
     if (done.ok()) {
       if (told) Complain(options.server + " is there again");
+      if (first) beside.TellReady();
+      first = false;
       told = false;
       if (const Status& refusal = shipper.refusal(); refusal.message() != refused) {
         refused = refusal.message();

@@ -32,6 +32,7 @@ struct ShipOptions {
   std::string project;        ///< only its runs; empty: all
   std::optional<RunUid> uid;  ///< only this run of it, of that name
   std::string run;
+  std::string file;  ///< only this journal of it, by its file's name; empty: all
   std::string server;
   std::string token;
   bool follow = false;             ///< goes on while processes of the runs live

@@ -25,6 +25,7 @@ class ShipCommand final : public Command {
     description->Duration("--patience", &patience_,
                           "how long a server that can't be reached is waited for (1m); while the "
                           "process that it runs beside lives, without limit");
+    description->Option("--journal", "FILE", &journal_, "only this journal of the run");
     beside_.Describe(description);
     DescribePlace(description, &place_);
     DescribeServer(description, &place_);
@@ -52,18 +53,23 @@ class ShipCommand final : public Command {
                            .project = {},
                            .uid = {},
                            .run = {},
+                           .file = {},
                            .server = place_.server,
                            .token = place_.token,
                            .follow = follow_,
                            .patience_ns = patience_.value_or(kPatienceNs),
                            .beside = &beside_};
     options.project = project;
+    if (!journal_.empty() && !run_) {
+      return Status(Code::kInvalidArgument, "--journal needs the RUN that it is of");
+    }
     if (run_) {
       const Result<runs::Run> run = FindRun(&place_, *run_);
       if (!run.ok()) return run.status();
       options.uid = run->uid;
       options.project = run->project;
       options.run = run->name;
+      options.file = journal_.substr(journal_.rfind('/') + 1);
     }
     beside_.LeaveDirectory();
     Shipped sum;
@@ -90,6 +96,7 @@ class ShipCommand final : public Command {
   std::optional<std::string> run_;
   bool follow_ = false;
   std::optional<std::int64_t> patience_;
+  std::string journal_;
   Beside beside_;
   Place place_;
 };

@@ -307,7 +307,10 @@ Result<bool> Shipper::Round() {
     if (*sent) left = std::move(again);  // else those that were behind send once more
   }
   // Their files are closed: there may be many.
-  complete_ += std::erase_if(journals_, [](const auto& journal) { return journal->complete; });
+  complete_ += std::erase_if(journals_, [this](const auto& journal) {
+    if (journal->complete) complete_uids_.push_back(journal->source.header.uid);
+    return journal->complete;
+  });
   return journals_.size() == refused;
 }
 

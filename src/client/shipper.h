@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -32,6 +33,9 @@ class Shipper {
   /// Why the server refused a journal in the last round; OK: it took all.
   const Status& refusal() const { return refusal_; }
 
+  /// Journals of which the server has all, for good, since the last call.
+  std::vector<JournalUid> TakeComplete() { return std::exchange(complete_uids_, {}); }
+
   std::uint64_t slots_sent() const { return slots_sent_; }
   /// Journals that were found.
   std::size_t journals() const { return journals_.size() + complete_; }
@@ -51,6 +55,7 @@ class Shipper {
   packing::SlotPacker packer_;
   std::vector<std::unique_ptr<Journal>> journals_;
   Status refusal_;
+  std::vector<JournalUid> complete_uids_;
   std::size_t complete_ = 0;  // of those no longer among journals_
   std::uint64_t slots_sent_ = 0;
 };

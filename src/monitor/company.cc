@@ -45,6 +45,11 @@ bool TakeSignals(int signals) {
   return signals >= 0 && ::read(signals, taken.data(), sizeof taken) > 0;
 }
 
+void TellReady(int control) {
+  constexpr std::string_view kReady = "ready\n";
+  (void)!::send(control, kReady.data(), kReady.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 void Tell(int control, std::string trouble) {
   std::ranges::replace(trouble, '\n', ' ');
   trouble = "trouble " + trouble + "\n";

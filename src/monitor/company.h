@@ -30,6 +30,9 @@ Word Listen(int control, std::string* heard);
 /// Takes the signals that have come.
 bool TakeSignals(int signals);
 
+/// Sends "ready\n" if that is possible without waiting.
+void TellReady(int control);
+
 /// Sends "trouble TEXT\n" if that is possible without waiting.
 void Tell(int control, std::string trouble);
 

@@ -42,6 +42,7 @@ Status SourceFinder::LookInto(const std::string& project, const std::string& run
   }
   for (const std::string& name : *names) {
     if (!name.ends_with(journal::kFileSuffix) || name.front() == '.') continue;
+    if (!scope_.file.empty() && name != scope_.file) continue;
     const std::string path = JoinPath(directory, name);
     if (known_.contains(path)) continue;
     Result<Source> source = OpenSource(path);

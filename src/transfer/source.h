@@ -38,6 +38,7 @@ struct Scope {
   std::string project = {};
   std::string run = {};
   std::optional<RunUid> uid = {};
+  std::string file = {};  ///< of a run: only the journal of this name
 };
 
 /// An open journal of this machine.

@@ -204,6 +204,129 @@ def test_a_server_that_is_away_holds_up_nothing(
     same_everywhere(headway, server, "r")
 
 
+ALONE = """
+import logging, os, signal, sys, time
+import headway
+
+logging.basicConfig(format="%(message)s")
+run = headway.init(run=sys.argv[1], server=sys.argv[2])
+for step in range(40):
+    run.step(step)
+    time.sleep(0.005)
+if "kill" in sys.argv:
+    os.kill(os.getpid(), signal.SIGKILL)
+print("training is over", flush=True)
+begin = time.monotonic()
+run.finish()
+print(f"{time.monotonic() - begin:.3f}")
+"""
+
+
+def alone(headway: Headway, server: Server, *words: str, **env: str) -> subprocess.Popen[str]:
+    """A program that has its records sent without a supervisor."""
+    return subprocess.Popen(
+        [sys.executable, "-c", ALONE, words[0], server.url, *words[1:]],
+        env={**headway.environment, "HEADWAY_TOKEN": server.token, **env},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def test_a_program_has_its_records_sent(headway: Headway, server: Server) -> None:
+    programs = {name: alone(headway, server, name, *([name] if name == "kill" else []))
+                for name in ("a", "b", "kill")}  # fmt: skip
+    for name, program in programs.items():
+        out, err = program.communicate(timeout=60)
+        assert err == "" and program.returncode == (-9 if name == "kill" else 0), err
+        if name == "kill":  # what sends outlives it
+            wait_until(lambda: headway.json("goodput", "kill", env=server.env)["state"]
+                       == "interrupted", "the end of the killed one")  # fmt: skip
+        else:  # finish() has waited
+            assert headway.json("goodput", name, env=server.env)["state"] == "completed"
+            assert float(out.splitlines()[1]) < 9
+        same_everywhere(headway, server, name)
+    headway("run", "--run", "c", "--", sys.executable, "-c", ALONE, "c", server.url,
+            env={"HEADWAY_TOKEN": server.token})  # fmt: skip
+    headway("ship", env=server.env)  # what the supervisor recorded
+    same_everywhere(headway, server, "c")
+
+
+def test_a_server_that_is_away_is_waited_for_while_the_program_lives(
+    headway: Headway, server: Server
+) -> None:
+    server.stop()
+    program = alone(headway, server, "r")
+    assert program.stdout is not None and program.stdout.readline() == "training is over\n"
+    server.start()
+    out, err = program.communicate(timeout=60)
+    assert "trying again" in err and "not all of the run" not in err
+    assert program.returncode == 0 and float(out) < 9
+    same_everywhere(headway, server, "r")
+
+
+def test_a_program_whose_token_is_wrong_trains(headway: Headway, server: Server) -> None:
+    program = alone(headway, server, "r", HEADWAY_TOKEN="x")
+    out, err = program.communicate(timeout=60)
+    assert program.returncode == 0 and "training is over" in out
+    assert err == f"sending to {server.url}: this server does not know the token\n"
+    assert headway.json("goodput", "r")["state"] == "completed"
+    headway("ship", "r", "--journal", "none.hwj", env=server.env)
+    assert "no run" in headway("goodput", "r", env=server.env, code=1).stderr
+    (journal,) = journals(headway)
+    headway("ship", "r", "--journal", journal, env=server.env)
+    same_everywhere(headway, server, "r")
+    headway("ship", "--journal", journal, env=server.env, code=2)
+
+
+@pytest.mark.parametrize("server", ["", "goodput:8460", "ftp://x", 3, b"http://x"])
+def test_what_can_be_no_server_raises(server: Any, tmp_path: Path) -> None:
+    program = "import headway, sys; headway.init(dir=sys.argv[1], server=eval(sys.argv[2]))"
+    result = subprocess.run([sys.executable, "-c", program, tmp_path, repr(server)],
+                            capture_output=True, text=True)  # fmt: skip
+    assert "server must be a" in result.stderr.splitlines()[-1]
+
+
+def test_an_agent_sends_what_there_is_and_tidies_up(
+    headway: Headway, server: Server, tmp_path: Path
+) -> None:
+    node = {"HEADWAY_NODE_DIR": str(tmp_path / "node")}
+    agent = headway.start("agent", "--keep", "1h", env=server.env | node)
+    headway(*train(headway, tmp_path, "r", 1, 100))
+    other = headway.start(*train(headway, tmp_path, "other", 2, 4000))
+    wait_until(lambda: headway("goodput", "r", env=server.env, code=None).returncode == 0
+               and headway.json("goodput", "r", env=server.env)["state"] == "completed", "r")
+    wait_until(lambda: headway("goodput", "other", env=server.env, code=None).returncode == 0,
+               "other")
+    agent.kill()
+    agent.communicate()
+    same_everywhere(headway, server, "r")
+    # It goes on where it was; after an outage everything is asked for again.
+    tidy = headway.start("agent", "--keep", "1s", env=server.env | node)
+    backup = tmp_path / "backup"
+    server.stop()
+    shutil.rmtree(server.folder / "server" / "records.sqlite", ignore_errors=True)
+    (server.folder / "server" / "records.sqlite").rename(backup)
+    time.sleep(1.5)  # time enough to delete what nobody has
+    assert headway.json("goodput", "r")["state"] == "completed"
+    server.start()
+    wait_until(lambda: not [path for path in journals(headway) if "/r/" in str(path)], "tidying")
+    assert headway.json("goodput", "r", env=server.env)["state"] == "completed"
+    assert headway.json("goodput", "other")["state"] == "running"
+    other.terminate()
+    other.communicate()
+    wait_until(lambda: not journals(headway), "tidying up all")
+    assert headway.json("goodput", "other", env=server.env)["state"] == "failed"
+    tidy.terminate()
+    assert tidy.wait(timeout=30) == 0
+    out, err = tidy.communicate()
+    assert "trying again" in err and "is there again" in err, err
+    assert not list((headway.data / "acknowledged").rglob("*/*"))
+
+
+def test_an_agent_without_a_right_to_send_says_so(headway: Headway, server: Server) -> None:
+    assert "token" in headway("agent", "--server", server.url, code=5).stderr
+    headway("agent", code=2)
+
+
 def test_a_server_that_is_killed_all_the_time_loses_nothing(
     headway: Headway, server: Server, tmp_path: Path
 ) -> None:
