@@ -112,6 +112,44 @@ class RecordStoreConformance : public testing::Test {
 };
 TYPED_TEST_SUITE_P(RecordStoreConformance);
 
+// A journal that is followed: a few slots at a time, some of which come again.
+TYPED_TEST_P(RecordStoreConformance, ManySmallBatchesTakeLittleMoreThanALargeOne) {
+  const JournalIdentity identity = TestIdentity("p", "small");
+  const JournalIdentity whole = TestIdentity("p", "whole");
+  std::mt19937_64 random(3);
+  std::string slots;
+  for (std::uint64_t i = 0; i < 20'000; ++i) {
+    std::uint64_t words[4] = {7, 1'000'000 * i, i, 0};
+    slots.append(reinterpret_cast<const char*>(words), sizeof words);
+  }
+  std::string model;
+  while (model.size() < slots.size()) {
+    const std::uint64_t there = model.size() / kSlotBytes;
+    const std::uint64_t back = random() % 8 == 0 ? std::min(there, random() % 200) : 0;
+    const std::uint64_t first = there - back;
+    std::string piece = slots.substr(first * kSlotBytes, (1 + random() % 9) * kSlotBytes);
+    if (random() % 50 == 0) {
+      piece = slots.substr(first * kSlotBytes, (1 + random() % 900) * kSlotBytes);
+    }
+    const std::uint64_t again = std::min<std::uint64_t>(back, piece.size() / kSlotBytes);
+    piece.replace(0, again * kSlotBytes, TestSlots(first, again, random()));
+    ASSERT_TRUE(this->Append(identity, first, piece).ok());
+    if (model.size() < first * kSlotBytes + piece.size()) {
+      model.resize(first * kSlotBytes + piece.size());
+    }
+    model.replace(first * kSlotBytes, piece.size(), piece);
+    if (random() % 100 == 0) {
+      ASSERT_TRUE(this->ReadAll(identity) == model);
+    }
+  }
+  EXPECT_TRUE(this->ReadAll(identity) == model);
+  this->Reopen();
+  EXPECT_TRUE(this->ReadAll(identity) == model);
+  ASSERT_TRUE(this->Append(whole, 0, model).ok());
+  EXPECT_LT(*this->store_->StoredBytes(identity.run_uid),
+            3 * *this->store_->StoredBytes(whole.run_uid));
+}
+
 TYPED_TEST_P(RecordStoreConformance, PackedSlotsAreSlots) {
   const JournalIdentity identity = TestIdentity("p", "packed");
   const std::string slots = TestSlots(0, 3 * packing::kSlotsMost);
@@ -575,6 +613,7 @@ REGISTER_TYPED_TEST_SUITE_P(RecordStoreConformance, AnEmptyStoreHasNothing, Keep
                             WhatComesLaterLiesOverWhatWasThere, TakesManyJournalsAtOnce,
                             TakesALargeBatch, ListsProjectsAndRuns, ListsJournalsOfARun,
                             ANameIsAnyBytes, CountsStoredBytesByRun, BehavesLikeAMap,
-                            PackedSlotsAreSlots, ReadsWhileItWrites, ManyMayWrite);
+                            PackedSlotsAreSlots, ManySmallBatchesTakeLittleMoreThanALargeOne,
+                            ReadsWhileItWrites, ManyMayWrite);
 
 }  // namespace headway::store

@@ -140,11 +140,22 @@ class SqliteStore final : public RecordStore {
   };
   Turn TakeReader();
 
+  // A journal that has become longer: it had slots [0, from), and has [0, to).
+  struct Grown {
+    std::int64_t journal_id = 0;
+    JournalUid uid;
+    std::uint64_t from = 0;
+    std::uint64_t to = 0;
+  };
+
   // Within a transaction of the writer.
-  Status Write(const Batch& batch, std::span<const packing::PackedSlots> chunks);
+  Result<Grown> Write(const Batch& batch, std::span<const packing::PackedSlots> chunks);
   Result<Position> FindOrMakeJournal(const JournalIdentity& identity);
   Result<std::int64_t> FindOrMakeRun(const JournalIdentity& identity);
   Result<std::int64_t> FindOrMakeProject(const std::string& name);
+  Status Merge(const Grown& grown, std::uint64_t begin, std::uint64_t end);
+
+  void Tidy(std::span<const Grown> grown);
 
   // What is kept in a file that nobody finds any more is not kept.
   Status CheckFile() const;
@@ -244,14 +255,15 @@ Result<SqliteStore::Position> SqliteStore::FindOrMakeJournal(const JournalIdenti
   return position;
 }
 
-Status SqliteStore::Write(const Batch& batch, std::span<const packing::PackedSlots> chunks) {
+Result<SqliteStore::Grown> SqliteStore::Write(const Batch& batch,
+                                              std::span<const packing::PackedSlots> chunks) {
   const Result<Position> position = FindOrMakeJournal(batch.identity);
   HEADWAY_RETURN_IF_ERROR(position.status());
   if (batch.first_slot > position->slots) {
-    return {Code::kOutOfRange, "journal " + ToHex(batch.identity.uid) + " has " +
-                                   std::to_string(position->slots) +
-                                   " slots, and a batch begins at slot " +
-                                   std::to_string(batch.first_slot) + "; send what lies between"};
+    return Status(Code::kOutOfRange,
+                  "journal " + ToHex(batch.identity.uid) + " has " +
+                      std::to_string(position->slots) + " slots, and a batch begins at slot " +
+                      std::to_string(batch.first_slot) + "; send what lies between");
   }
   std::uint64_t stored = 0;
   std::uint64_t end = batch.first_slot;
@@ -272,7 +284,103 @@ Status SqliteStore::Write(const Batch& batch, std::span<const packing::PackedSlo
                static_cast<std::int64_t>(slots), std::string_view(batch.counters),
                static_cast<std::int64_t>(batch.writer), batch.heard,
                static_cast<std::int64_t>(stored), position->journal_id);
+  HEADWAY_RETURN_IF_ERROR(update.Run());
+  return Grown{position->journal_id, batch.identity.uid, position->slots, slots};
+}
+
+// Puts the chunks that lie within [begin, end) into one, where that changes nothing.
+Status SqliteStore::Merge(const Grown& grown, std::uint64_t begin, std::uint64_t end) {
+  struct Old {
+    std::int64_t id;
+    std::uint64_t begin, end;
+  };
+  std::vector<Old> inside;
+  std::vector<Old> across;
+  {
+    Query query(writer_.get(), kWrite,
+                "SELECT id, first_slot, slots FROM chunk WHERE journal_id = ? AND first_slot > ? "
+                "AND first_slot < ? ORDER BY first_slot",
+                grown.journal_id,
+                static_cast<std::int64_t>(begin) - static_cast<std::int64_t>(packing::kSlotsMost),
+                static_cast<std::int64_t>(end));
+    while (query.Next()) {
+      const auto first = static_cast<std::uint64_t>(query.Integer(1));
+      const Old old = {query.Integer(0), first,
+                       first + static_cast<std::uint64_t>(query.Integer(2))};
+      (old.begin >= begin && old.end <= end ? inside : across).push_back(old);
+    }
+    HEADWAY_RETURN_IF_ERROR(query.status());
+  }
+  if (inside.size() < 2) return OkStatus();
+  const std::uint64_t first = inside.front().begin;
+  std::uint64_t covered = first;
+  for (const Old& old : inside) {
+    if (old.begin > covered) return OkStatus();  // one from across lies between
+    covered = std::max(covered, old.end);
+  }
+  for (const Old& old : across) {
+    if (old.end > first && old.begin < covered) return OkStatus();  // which one lies above?
+  }
+
+  // What came later lies over what was there.
+  std::ranges::sort(inside, {}, &Old::id);
+  std::string slots(static_cast<std::size_t>(covered - first) * kSlotBytes, '\0');
+  std::int64_t stored = 0;
+  packing::SlotUnpacker unpacker;
+  for (const Old& old : inside) {
+    {
+      Query query(writer_.get(), kWrite, "SELECT codec, bytes FROM chunk WHERE id = ?", old.id);
+      if (!query.Next()) return query.status();
+      const auto data = unpacker.Unpack(
+          grown.uid, old.begin,
+          {.slots = old.end - old.begin, .codec = query.Integer(0), .bytes = query.Bytes(1)});
+      if (!data.has_value()) return OkStatus();  // whoever reads it will tell
+      std::memcpy(slots.data() + (old.begin - first) * kSlotBytes, data->data(), data->size());
+      stored -= static_cast<std::int64_t>(query.Bytes(1).size());
+    }
+    Query remove(writer_.get(), kWrite, "DELETE FROM chunk WHERE id = ?", old.id);
+    HEADWAY_RETURN_IF_ERROR(remove.Run());
+  }
+  packing::SlotPacker packer;
+  const Result<std::string_view> bytes = packer.Pack(grown.uid, first, slots);
+  HEADWAY_RETURN_IF_ERROR(bytes.status());
+  Query insert(writer_.get(), kWrite,
+               "INSERT INTO chunk (journal_id, first_slot, slots, codec, bytes) "
+               "VALUES (?, ?, ?, ?, ?)",
+               grown.journal_id, static_cast<std::int64_t>(first),
+               static_cast<std::int64_t>(covered - first), packing::kSlotsCodec, *bytes);
+  HEADWAY_RETURN_IF_ERROR(insert.Run());
+  stored += static_cast<std::int64_t>(bytes->size());
+  Query update(writer_.get(), kWrite,
+               "UPDATE state SET stored_bytes = stored_bytes + ? WHERE journal_id = ?", stored,
+               grown.journal_id);
   return update.Run();
+}
+
+// A journal that is followed comes in a few slots at a time, which take more space and time apart
+// than together: each time one has filled a cell, what lies in that is put into one chunk. So each
+// slot is packed once for each size of cells.
+void SqliteStore::Tidy(std::span<const Grown> grown) {
+  struct Cell {
+    const Grown* grown;
+    std::uint64_t begin, end;
+  };
+  std::vector<Cell> cells;
+  for (const Grown& one : grown) {
+    for (const std::uint64_t size : {std::uint64_t{128}, packing::kSlotsMost}) {
+      // Behind the first one they are full of what came with this.
+      const std::uint64_t begin = one.from / size * size;
+      if (one.from > begin && one.to >= begin + size) cells.push_back({&one, begin, begin + size});
+    }
+  }
+  if (cells.empty()) return;
+  Transaction transaction(writer_.get(), "BEGIN IMMEDIATE", kWrite);
+  Status status = transaction.status();
+  for (const Cell& cell : cells) {
+    if (!status.ok()) return;  // such as: the disk is full. What was appended stays
+    status = Merge(*cell.grown, cell.begin, cell.end);
+  }
+  if (status.ok()) transaction.Commit().IgnoreError();
 }
 
 Status SqliteStore::CheckFile() const {
@@ -319,10 +427,15 @@ Status SqliteStore::Append(std::span<const Batch> batches) {
   HEADWAY_RETURN_IF_ERROR(CheckFile());
   Transaction transaction(writer_.get(), "BEGIN IMMEDIATE", kWrite);
   HEADWAY_RETURN_IF_ERROR(transaction.status());
+  std::vector<Grown> grown;
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    HEADWAY_RETURN_IF_ERROR(Write(batches[i], chunks[i]));
+    const Result<Grown> one = Write(batches[i], chunks[i]);
+    HEADWAY_RETURN_IF_ERROR(one.status());
+    grown.push_back(*one);
   }
-  return transaction.Commit();
+  HEADWAY_RETURN_IF_ERROR(transaction.Commit());
+  Tidy(grown);
+  return OkStatus();
 }
 
 // --- Reading
