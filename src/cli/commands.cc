@@ -27,6 +27,7 @@ constexpr std::array kCommands = {
     Entry{"run", "start a training command, watch it and restart it", MakeRun},
     Entry{"monitor", "tell destinations how a run does, while it is recorded", MakeMonitor},
     Entry{"serve", "take in the journals of many machines, and answer about their runs", MakeServe},
+    Entry{"backup", "copy what a server keeps, while it runs", MakeBackup},
     Entry{"ship", "send journals to a server", MakeShip},
     Entry{"agent", "send the journals of a machine, always", MakeAgent},
     Entry{"doctor", "check what recording needs, and say how to mend what is missing", MakeDoctor},

@@ -40,6 +40,7 @@ std::unique_ptr<Command> MakeExport();
 std::unique_ptr<Command> MakeRun();
 std::unique_ptr<Command> MakeMonitor();
 std::unique_ptr<Command> MakeServe();
+std::unique_ptr<Command> MakeBackup();
 std::unique_ptr<Command> MakeShip();
 std::unique_ptr<Command> MakeAgent();
 std::unique_ptr<Command> MakeDoctor();

@@ -1,27 +1,14 @@
-#include <unistd.h>
+#include <string>
+#include <vector>
 
-#include <cerrno>
-
-#include "base/files.h"
 #include "cli/commands.h"
+#include "cli/daemon.h"
 #include "cli/output.h"
-#include "cli/place.h"
-#include "recorder/environment.h"
 
 namespace headway::cli {
 namespace {
 
 constexpr char kListen[] = "127.0.0.1:8460";
-constexpr char kDaemon[] = "headwayd";
-
-// Beside this program, so that both are of one build.
-std::string DaemonPath() {
-  std::string path(4096, '\0');
-  const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size());
-  if (size <= 0) return kDaemon;
-  path.resize(static_cast<std::size_t>(size));
-  return path.substr(0, path.rfind('/') + 1) + kDaemon;
-}
 
 class ServeCommand final : public Command {
  public:
@@ -42,28 +29,12 @@ class ServeCommand final : public Command {
   }
 
   Result<int> Run(const Context& context) override {
-    std::string dir = dir_;
-    if (dir.empty()) {
-      dir = recorder::DetectEnvironment(recorder::ProcessEnvironment()).dir;
-      if (dir.empty()) {
-        return Status(Code::kFailedPrecondition,
-                      "no data directory: give --dir or set HEADWAY_DIR, for there is no HOME");
-      }
-    }
-    const std::string listen = listen_.empty() ? kListen : listen_;
-    const std::string daemon = DaemonPath();
-    const std::string server_dir = JoinPath(dir, "server");
-    std::vector<const char*> arguments = {kDaemon, server_dir.c_str(), listen.c_str()};
-    if (open_) arguments.push_back("--no-access-control");
-    arguments.push_back(nullptr);
+    const Result<std::string> directory = ServerDirectory(dir_);
+    if (!directory.ok()) return directory.status();
+    std::vector<std::string> arguments = {"serve", *directory, listen_.empty() ? kListen : listen_};
+    if (open_) arguments.emplace_back("--no-access-control");
     HEADWAY_RETURN_IF_ERROR(context.out->Flush());
-    ::execv(daemon.c_str(), const_cast<char* const*>(arguments.data()));
-    if (errno == ENOENT) {
-      return Status(Code::kUnimplemented, daemon +
-                                              " is not there: this headway was installed "
-                                              "without its server");
-    }
-    return ErrnoStatus(errno, "start", daemon);
+    return BecomeDaemon(arguments);
   }
 
  private:

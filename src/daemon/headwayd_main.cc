@@ -2,8 +2,10 @@
 #include <malloc.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
@@ -13,17 +15,20 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/json_writer.h"
 #include "base/status.h"
 #include "server/server.h"
 #include "store/sqlite/record_store.h"
 
-/// headwayd DIR ADDRESS:PORT [--no-access-control]: the server, as `headway serve` starts it. What
-/// it does and how its ends are told is documented there.
+/// headwayd serve DIR ADDRESS:PORT [--no-access-control]: the server, as `headway serve` starts it.
+/// headwayd backup DIR FILE [--json]: a copy of what it keeps, as `headway backup` makes it; an
+/// empty FILE: only a look. What they do and how their ends are told is documented there.
 
 namespace headway {
 namespace {
 
 constexpr int kGraceSeconds = 10;
+constexpr char kStore[] = "records.sqlite";
 
 Result<server::ServerOptions> ParseArguments(const std::vector<std::string>& arguments) {
   server::ServerOptions options;
@@ -80,7 +85,7 @@ Result<int> Serve(const std::vector<std::string>& arguments) {
   const SystemClock clock;
   HEADWAY_RETURN_IF_ERROR(MakeDirectories(options->dir));
   Result<std::unique_ptr<store::RecordStore>> store =
-      store::OpenSqliteStore(JoinPath(options->dir, "records.sqlite"), {});
+      store::OpenSqliteStore(JoinPath(options->dir, kStore), {});
   if (!store.ok()) return store.status();
   Result<std::unique_ptr<server::Server>> started =
       server::Server::Start(*options, *std::move(store), &clock);
@@ -104,12 +109,76 @@ Result<int> Serve(const std::vector<std::string>& arguments) {
   return 0;
 }
 
+// On a terminal, now and then.
+class ProgressLine {
+ public:
+  explicit ProgressLine(const char* what) : what_(what) {}
+  ~ProgressLine() {
+    if (shown_ >= 0) std::fprintf(stderr, "\r\x1b[K");
+  }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void Update(double share) {
+    const int percent = static_cast<int>(share * 100);
+    if (percent == shown_ || ::isatty(STDERR_FILENO) == 0) return;
+    shown_ = percent;
+    std::fprintf(stderr, "\r%s: %d %%", what_, percent);
+  }
+
+ private:
+  const char* what_;
+  int shown_ = -1;
+};
+
+Result<int> BackUp(std::vector<std::string> arguments) {
+  const bool json = !arguments.empty() && arguments.back() == "--json";
+  if (json) arguments.pop_back();
+  if (arguments.size() != 2) {
+    return Status(Code::kInvalidArgument, "headwayd is started by headway backup");
+  }
+  const std::string source = JoinPath(arguments[0], kStore);
+  const std::string& target = arguments[1];
+  std::uint64_t bytes = 0;
+  if (!target.empty()) {
+    ProgressLine line("copying");
+    const Result<std::uint64_t> copied =
+        store::BackUpSqliteStore(source, target, [&line](double share) { line.Update(share); });
+    if (!copied.ok()) return copied.status();
+    bytes = *copied;
+  }
+  const std::string& looked_at = target.empty() ? source : target;
+  {
+    ProgressLine line("checking");
+    HEADWAY_RETURN_IF_ERROR(
+        store::CheckSqliteStore(looked_at, [&line](double share) { line.Update(share); }));
+  }
+  if (json) {
+    std::string text;
+    JsonWriter writer(&text, 1);
+    writer.BeginObject().Field("file", looked_at);
+    if (!target.empty()) writer.Field("bytes", static_cast<std::int64_t>(bytes));
+    writer.Field("sound", true).EndObject();
+    std::printf("%s\n", text.c_str());
+  } else if (target.empty()) {
+    std::printf("%s is sound\n", source.c_str());
+  } else {
+    std::printf("%s: %llu bytes, checked\n", target.c_str(),
+                static_cast<unsigned long long>(bytes));
+  }
+  if (std::fflush(stdout) != 0) return ErrnoStatus(errno, "write", "standard output");
+  return 0;
+}
+
 }  // namespace
 }  // namespace headway
 
 int main(int argc, char** argv) {
-  const headway::Result<int> result = headway::Serve({argv + std::min(argc, 1), argv + argc});
+  const std::vector<std::string> words = {argv + std::min(argc, 2), argv + argc};
+  const bool backup = argc > 1 && std::string_view(argv[1]) == "backup";
+  const headway::Result<int> result = backup ? headway::BackUp(words) : headway::Serve(words);
   if (result.ok()) return *result;
-  std::fprintf(stderr, "headway serve: %s\n", result.status().message().c_str());
+  std::fprintf(stderr, "headway %s: %s\n", backup ? "backup" : "serve",
+               result.status().message().c_str());
   return headway::ExitCode(result.status().code());
 }

@@ -327,6 +327,42 @@ def test_an_agent_without_a_right_to_send_says_so(headway: Headway, server: Serv
     headway("agent", code=2)
 
 
+def test_a_backup_is_made_while_it_runs_and_restored(
+    headway: Headway, server: Server, tmp_path: Path
+) -> None:
+    trainer = headway.start(*train(headway, tmp_path, "r", 1, 1500))
+    wait_until(lambda: journals(headway), "the run")
+    shipper = headway.start("ship", "--follow", env=server.env)
+    wait_until(lambda: headway("goodput", "r", env=server.env, code=None).returncode == 0, "r")
+    copy = tmp_path / "copy.sqlite"
+    told = json.loads(headway("backup", copy, "--json", "--dir", server.folder).stdout)
+    assert told == {"file": str(copy), "bytes": copy.stat().st_size, "sound": True}
+    refused = headway("backup", copy, "--dir", server.folder, code=1).stderr
+    assert f"{copy} is there already" in refused
+    assert "is sound" in headway("backup", "--check", "--dir", server.folder).stdout
+    assert trainer.wait(timeout=60) == 0 and shipper.wait(timeout=60) == 0
+    same_everywhere(headway, server, "r")
+    # Restored it has less, until the journals are sent again.
+    server.stop()
+    store = server.folder / "server/records.sqlite"
+    for name in ("records.sqlite", "records.sqlite-wal", "records.sqlite-shm"):
+        store.with_name(name).unlink(missing_ok=True)
+    copy.rename(store)
+    server.start()
+    assert json.loads(headway("ship", "--json", env=server.env).stdout)["slots_sent"] > 0
+    same_everywhere(headway, server, "r")
+    # What is damaged is told, and not copied as if it were sound.
+    server.stop()
+    content = bytearray(store.read_bytes())
+    frame = content.index(b"\x28\xb5\x2f\xfd")
+    content[frame + 30] ^= 0x20
+    store.write_bytes(content)
+    assert "damaged" in headway("backup", "--check", "--dir", server.folder, code=3).stderr
+    headway("backup", "--dir", server.folder, code=2)
+    headway("backup", tmp_path / "x", "--dir", tmp_path / "nothing", code=1)
+    assert not (tmp_path / "x").exists()
+
+
 def test_a_server_that_is_killed_all_the_time_loses_nothing(
     headway: Headway, server: Server, tmp_path: Path
 ) -> None:

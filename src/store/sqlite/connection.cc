@@ -83,6 +83,23 @@ Status Connection::Execute(const char* sql, std::string_view what) {
   return OkStatus();
 }
 
+Status Connection::CopyFrom(Connection* other, int pages_at_once,
+                            const std::function<void(double)>& progress) {
+  sqlite3_backup* const copy = sqlite3_backup_init(db_, "main", other->db_, "main");
+  if (copy == nullptr) return Fault("write to");
+  int result = SQLITE_OK;
+  while (result == SQLITE_OK) {
+    result = sqlite3_backup_step(copy, pages_at_once);
+    const int pages = sqlite3_backup_pagecount(copy);
+    if (progress && pages > 0) {
+      progress(static_cast<double>(pages - sqlite3_backup_remaining(copy)) / pages);
+    }
+  }
+  sqlite3_backup_finish(copy);
+  if (result == SQLITE_DONE) return OkStatus();
+  return Fault("write to");
+}
+
 sqlite3_stmt* Connection::Prepare(std::string_view sql) {
   const auto known = statements_.find(sql);
   if (known != statements_.end()) return known->second.get();

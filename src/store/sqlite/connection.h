@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -41,6 +42,11 @@ class Connection {
 
   /// Statements without parameters and results.
   Status Execute(const char* sql, std::string_view what);
+
+  /// Makes this database one with the same content as `other`, some pages at a time. `progress`,
+  /// which may be null, is told the share that is done.
+  Status CopyFrom(Connection* other, int pages_at_once,
+                  const std::function<void(double)>& progress);
 
   /// The kept statement of `sql`, which must live as long as the connection. nullptr: see Fault.
   sqlite3_stmt* Prepare(std::string_view sql);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -441,6 +442,7 @@ Status SqliteStore::Append(std::span<const Batch> batches) {
 // --- Reading
 
 constexpr std::string_view kRead = "read";
+constexpr std::string_view kCheck = "check";
 
 Result<Journal> SqliteStore::FindJournal(const JournalUid& uid) {
   static const std::string sql = std::string(kJournalColumns) + "WHERE journal.uid = ?";
@@ -714,18 +716,114 @@ Result<std::unique_ptr<RecordStore>> OpenSqliteStore(const std::string& path,
       *std::move(lock), file, *std::move(writer), std::move(readers)));
 }
 
-Status CheckSqliteStore(const std::string& path) {
+Status CheckSqliteStore(const std::string& path, const ProgressFunction& progress) {
   const Result<std::string> real = Resolve(path);
   HEADWAY_RETURN_IF_ERROR(real.status());
   const Result<std::unique_ptr<Connection>> connection =
       Connection::Open(*real, SQLITE_OPEN_READONLY, SqliteOptions().busy_timeout_ms);
   HEADWAY_RETURN_IF_ERROR(connection.status());
   HEADWAY_RETURN_IF_ERROR(KnownVersion(connection->get()).status());
-  Query query(connection->get(), "check", "PRAGMA quick_check(1)");
+  const auto damaged = [&real](const std::string& how) {
+    return Status(Code::kDataLoss, *real + " is damaged: " + how +
+                                       "; examine the disk, and restore a copy of the file");
+  };
+  // All of it as of one instant.
+  const Transaction transaction(connection->get(), "BEGIN", kCheck);
+  HEADWAY_RETURN_IF_ERROR(transaction.status());
+  const Result<std::int64_t> chunks =
+      ReadInteger(connection->get(), "SELECT coalesce(max(id), 0) FROM chunk");
+  HEADWAY_RETURN_IF_ERROR(chunks.status());
+  Query query(connection->get(), kCheck, "PRAGMA quick_check(1)");
   if (!query.Next()) return query.status();
-  if (query.Bytes(0) == "ok") return OkStatus();
-  return {Code::kDataLoss, *real + " is damaged: " + query.String(0) +
-                               "; examine the disk, and restore a copy of the file"};
+  if (query.Bytes(0) != "ok") return damaged(query.String(0));
+  // No slot of a journal is missing.
+  std::map<std::int64_t, std::uint64_t> covered;
+  Query ranges(connection->get(), kCheck,
+               "SELECT journal_id, first_slot, slots FROM chunk ORDER BY journal_id, first_slot");
+  while (ranges.Next()) {
+    std::uint64_t& end = covered[ranges.Integer(0)];
+    const auto first = static_cast<std::uint64_t>(ranges.Integer(1));
+    if (first > end) continue;  // which the sum shows
+    end = std::max(end, first + static_cast<std::uint64_t>(ranges.Integer(2)));
+  }
+  HEADWAY_RETURN_IF_ERROR(ranges.status());
+  Query states(connection->get(), kCheck,
+               "SELECT state.journal_id, state.slots, journal.uid FROM state "
+               "JOIN journal ON journal.id = state.journal_id");
+  while (states.Next()) {
+    const std::uint64_t end = covered[states.Integer(0)];
+    if (end == static_cast<std::uint64_t>(states.Integer(1))) continue;
+    return damaged("of journal " + ToHex(states.UidAt<JournalUid>(2)) + " only slots up to " +
+                   std::to_string(end) + " are there");
+  }
+  HEADWAY_RETURN_IF_ERROR(states.status());
+  Query packed(connection->get(), kCheck,
+               "SELECT journal.uid, chunk.first_slot, chunk.slots, chunk.codec, chunk.bytes, "
+               "chunk.id FROM chunk LEFT JOIN journal ON journal.id = chunk.journal_id "
+               "ORDER BY chunk.id");
+  packing::SlotUnpacker unpacker;
+  while (packed.Next()) {
+    const auto uid = packed.UidAt<JournalUid>(0);
+    const auto first = static_cast<std::uint64_t>(packed.Integer(1));
+    const packing::PackedSlots slots = {.slots = static_cast<std::uint64_t>(packed.Integer(2)),
+                                        .codec = packed.Integer(3),
+                                        .bytes = packed.Bytes(4)};
+    if (!unpacker.Unpack(uid, first, slots).has_value()) {
+      return damaged("slots of journal " + ToHex(uid) + " from slot " + std::to_string(first) +
+                     " on can't be unpacked");
+    }
+    if (progress) {
+      progress(static_cast<double>(packed.Integer(5)) / static_cast<double>(*chunks));
+    }
+  }
+  return packed.status();
+}
+
+Result<std::uint64_t> BackUpSqliteStore(const std::string& path, const std::string& target,
+                                        const ProgressFunction& progress) {
+  constexpr std::string_view kCopy = "copy";
+  constexpr int kPagesAtOnce = 1024;  // 4 MiB
+  const Result<std::string> real = Resolve(path);
+  HEADWAY_RETURN_IF_ERROR(real.status());
+  const Result<std::string> to = Resolve(target);
+  HEADWAY_RETURN_IF_ERROR(to.status());
+  const Result<std::unique_ptr<Connection>> from =
+      Connection::Open(*real, SQLITE_OPEN_READONLY, SqliteOptions().busy_timeout_ms);
+  HEADWAY_RETURN_IF_ERROR(from.status());
+  HEADWAY_RETURN_IF_ERROR(KnownVersion(from->get()).status());
+  struct stat info;
+  const auto exists = [&to] {
+    return Status(Code::kAlreadyExists, *to + " is there already; name another file");
+  };
+  if (::lstat(to->c_str(), &info) == 0) return exists();
+  const std::string part = *to + ".part";
+  ::unlink(part.c_str());
+  HEADWAY_RETURN_IF_ERROR(MakeFile(part));
+  Status status;
+  {
+    Result<std::unique_ptr<Connection>> copy =
+        Connection::Open(part, SQLITE_OPEN_READWRITE, SqliteOptions().busy_timeout_ms);
+    status = copy.status();
+    // One reading transaction is one instant; in the log's way of writing it holds up nobody.
+    const Transaction transaction(from->get(), "BEGIN", kCopy);
+    if (status.ok()) status = transaction.status();
+    if (status.ok()) status = ReadInteger(from->get(), "SELECT count(*) FROM project").status();
+    if (status.ok()) status = (*copy)->CopyFrom(from->get(), kPagesAtOnce, progress);
+  }
+  // SQLite syncs what it writes; a copy need not be one that others were reading.
+  if (status.ok()) {
+    const UniqueFd file = OpenFile(part, O_RDONLY);
+    if (!file.ok() || ::fsync(file.get()) != 0) status = ErrnoStatus(errno, "write", part);
+    if (status.ok() && ::fstat(file.get(), &info) != 0) status = ErrnoStatus(errno, "write", part);
+  }
+  if (status.ok() && ::link(part.c_str(), to->c_str()) != 0) {
+    status = errno == EEXIST ? exists() : ErrnoStatus(errno, "make", *to);
+  }
+  ::unlink(part.c_str());
+  HEADWAY_RETURN_IF_ERROR(status);
+  const UniqueFd directory = OpenFile(to->substr(0, to->rfind('/') + 1), O_RDONLY | O_DIRECTORY);
+  if (!directory.ok() || ::fsync(directory.get()) != 0) return ErrnoStatus(errno, "write", *to);
+  return static_cast<std::uint64_t>(info.st_size);
 }
 
 }  // namespace headway::store

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -34,8 +35,19 @@ struct SqliteOptions {
 Result<std::unique_ptr<RecordStore>> OpenSqliteStore(const std::string& path,
                                                      const SqliteOptions& options);
 
-/// Reads the whole database and checks that it is sound; takes minutes for a large one. A server
-/// may have it open. DataLoss says what is damaged; NotFound.
-Status CheckSqliteStore(const std::string& path);
+/// Called now and then with the share of the work that is done, 0..1.
+using ProgressFunction = std::function<void(double)>;
+
+/// Reads the whole database, and unpacks all that is packed in it, to find out whether it is sound;
+/// takes minutes for a large one. A server may have it open. DataLoss says what is damaged;
+/// NotFound.
+Status CheckSqliteStore(const std::string& path, const ProgressFunction& progress = {});
+
+/// Copies the database, as it is at one instant, to `target`, which may not be there yet; a server
+/// may have it open, and goes on writing meanwhile. Returns once the copy is durable, with its
+/// bytes; a call that fails or is killed leaves no `target` (but perhaps `target`.part, which the
+/// next one replaces). AlreadyExists; NotFound; ResourceExhausted; DataLoss.
+Result<std::uint64_t> BackUpSqliteStore(const std::string& path, const std::string& target,
+                                        const ProgressFunction& progress = {});
 
 }  // namespace headway::store

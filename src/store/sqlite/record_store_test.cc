@@ -234,6 +234,63 @@ TEST_F(SqliteStoreTest, ReadingDoesNotWaitForAnyoneWhoWrites) {
   EXPECT_EQ(*store->ReadSlots(identity_.uid, 0, 100), TestSlots(0, 12));
 }
 
+// --- Backup
+
+TEST_F(SqliteStoreTest, ABackupIsTheStoreAtOneInstant) {
+  const auto store = Open();
+  const std::string slots = TestSlots(0, 30'000);
+  std::atomic<bool> done = false;
+  std::thread writer([&] {
+    for (std::uint64_t i = 0; i < 3000; ++i) {
+      const std::string_view piece = std::string_view(slots).substr(i * 10 * 32, 10 * 32);
+      EXPECT_TRUE(AppendOne(store.get(), TestBatch(identity_, i * 10, piece)).ok());
+    }
+    done = true;
+  });
+  int copies = 0;
+  std::uint64_t last = 0;
+  while (!done || copies < 3) {
+    const std::string copy = JoinPath(directory_.path(), "copy" + std::to_string(copies++));
+    double share = 0;
+    const auto bytes = BackUpSqliteStore(path_, copy, [&share](double now) { share = now; });
+    if (bytes.status().code() == Code::kDataLoss) continue;  // before the first schema
+    ASSERT_TRUE(bytes.ok()) << bytes.status().ToString();
+    EXPECT_EQ(share, 1.0);
+    EXPECT_EQ(*bytes, Content(copy).size());
+    ASSERT_TRUE(CheckSqliteStore(copy).ok());
+    auto opened = OpenSqliteStore(copy, {});
+    ASSERT_TRUE(opened.ok());
+    const Result<Journal> journal = (*opened)->FindJournal(identity_.uid);
+    const std::uint64_t kept = journal.ok() ? journal->state.slots : 0;
+    EXPECT_EQ(kept % 10, 0u);
+    EXPECT_GE(kept, last);
+    last = kept;
+    if (kept > 0) {
+      EXPECT_TRUE(*(*opened)->ReadSlots(identity_.uid, 0, 30'000) == slots.substr(0, kept * 32));
+    }
+  }
+  writer.join();
+  EXPECT_GT(copies, 2);
+}
+
+TEST_F(SqliteStoreTest, ABackupReplacesNothingAndLeavesNothing) {
+  Fill(100);
+  const std::string copy = JoinPath(directory_.path(), "copy");
+  Replace(copy, "someone's");
+  ExpectFault(BackUpSqliteStore(path_, copy).status(), Code::kAlreadyExists, copy);
+  EXPECT_EQ(Content(copy), "someone's");
+  const std::string nowhere = JoinPath(directory_.path(), "none/copy");
+  ExpectFault(BackUpSqliteStore(path_, nowhere).status(), Code::kNotFound, "none");
+  const std::string other = JoinPath(directory_.path(), "other");
+  Replace(other + ".part", "left by one that was killed");
+  EXPECT_TRUE(BackUpSqliteStore(path_, other).ok());
+  EXPECT_TRUE(CheckSqliteStore(other).ok());
+  EXPECT_FALSE(std::filesystem::exists(other + ".part"));
+  ExpectFault(BackUpSqliteStore(JoinPath(directory_.path(), "missing"), copy + "2").status(),
+              Code::kNotFound, "missing");
+  EXPECT_FALSE(std::filesystem::exists(copy + "2"));
+}
+
 // --- Damage
 
 TEST_F(SqliteStoreTest, AChangedByteInAChunkIsDataLoss) {
@@ -246,6 +303,7 @@ TEST_F(SqliteStoreTest, AChangedByteInAChunkIsDataLoss) {
     std::string damaged = sound;
     damaged[chunk + offset] = static_cast<char>(damaged[chunk + offset] ^ 0x40);
     Replace(path_, damaged);
+    ExpectFault(CheckSqliteStore(path_), Code::kDataLoss, ToHex(identity_.uid));
     const auto store = Open();
     const Status status = store->ReadSlots(identity_.uid, 990, 5).status();
     ExpectFault(status, Code::kDataLoss, path_);
@@ -264,6 +322,7 @@ TEST_F(SqliteStoreTest, AMissingChunkIsDataLoss) {
   Do(path_, "DELETE FROM chunk WHERE first_slot = 1");
   auto store = Open();
   ExpectFault(store->ReadSlots(identity_.uid, 0, 3).status(), Code::kDataLoss, "slot 1 ");
+  ExpectFault(CheckSqliteStore(path_), Code::kDataLoss, "only slots up to 1 are there");
   EXPECT_EQ(*store->ReadSlots(identity_.uid, 2, 1), TestSlots(2, 1));
   store.reset();
   Do(path_, "DELETE FROM chunk WHERE first_slot = 2");
