@@ -87,15 +87,17 @@ void Call(const std::uint8_t* data, std::size_t size) {
   FleetingStore store;
   const FakeClock clock;
   JournalService journals(&store, &clock);
-  ConnectRouter router([](const HttpRequest&) -> Result<Caller> { return Caller{"x"}; });
+  ConnectRouter router([](const HttpRequest&) -> Result<Caller> {
+    return Caller{.name = "x", .permissions = Permissions::All()};
+  });
   journals.AddTo(&router);
   router.Add<v1::GetReportRequest, v1::Report>(
-      "headway.v1.RunService.GetReport",
+      "headway.v1.RunService.GetReport", Permission::kRunsGet, Scope::kByRequest,
       [](const Caller&, const v1::GetReportRequest&) -> Result<v1::Report> {
         return v1::Report();
       });
   router.Add<v1::ListStepsRequest, v1::ListStepsResponse>(
-      "headway.v1.RunService.ListSteps",
+      "headway.v1.RunService.ListSteps", Permission::kRunsGet, Scope::kByRequest,
       [](const Caller&, const v1::ListStepsRequest&) -> Result<v1::ListStepsResponse> {
         return v1::ListStepsResponse();
       });

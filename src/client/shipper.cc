@@ -33,7 +33,8 @@ bool IsAboutOne(const Status& status) {
     case Code::kInvalidArgument:
     case Code::kAlreadyExists:
     case Code::kFailedPrecondition:
-    case Code::kOutOfRange: return true;
+    case Code::kOutOfRange:
+    case Code::kPermissionDenied: return true;  // a token may be for other projects
     default: return false;
   }
 }

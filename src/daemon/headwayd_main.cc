@@ -84,7 +84,7 @@ Result<int> Serve(const std::vector<std::string>& arguments) {
   if (!options.ok()) return options.status();
   const SystemClock clock;
   HEADWAY_RETURN_IF_ERROR(MakeDirectories(options->dir));
-  Result<std::unique_ptr<store::RecordStore>> store =
+  Result<std::unique_ptr<store::Store>> store =
       store::OpenSqliteStore(JoinPath(options->dir, kStore), {});
   if (!store.ok()) return store.status();
   Result<std::unique_ptr<server::Server>> started =

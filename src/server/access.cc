@@ -16,14 +16,7 @@ namespace headway::server {
 namespace {
 
 constexpr std::string_view kBearer = "bearer ";
-constexpr std::string_view kTokenPrefix = "hw_";  // so that scanners for secrets know one
 constexpr std::size_t kTokenBytesMost = 256;
-
-std::string MakeToken() {
-  // Each has 122 random bits.
-  using Random = BasicUid<struct TokenTag>;
-  return std::string(kTokenPrefix) + ToHex(RandomUid<Random>()) + ToHex(RandomUid<Random>());
-}
 
 Result<std::string> ReadToken(int fd, const std::string& path) {
   struct stat info;
@@ -49,7 +42,7 @@ Result<std::string> ReadToken(int fd, const std::string& path) {
 
 // Under its name once it is whole: a start that was cut off leaves no half token.
 Result<std::string> CreateToken(const std::string& path) {
-  const std::string token = MakeToken();
+  const std::string token = MakeSecret();
   const std::string aside = path + "." + ToHex(RandomUid<BasicUid<struct AsideTag>>());
   UniqueFd fd = OpenFile(aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (!fd.ok()) return ErrnoStatus(errno, "create", aside);
@@ -79,7 +72,13 @@ Result<Access> Access::WithTokenFile(const std::string& path) {
 }
 
 Result<Caller> Access::Authenticate(const HttpRequest& head) const {
-  if (!token_hash_) return Caller{"anyone"};
+  const auto all = [](const char* name) {
+    Caller caller;
+    caller.name = caller.role = name;
+    caller.permissions = Permissions::All();
+    return caller;
+  };
+  if (!token_hash_) return all("anyone");
   const std::string_view value = head.Header("authorization");
   const bool bearer = value.size() > kBearer.size() &&
                       ::strncasecmp(value.data(), kBearer.data(), kBearer.size()) == 0;
@@ -89,10 +88,13 @@ Result<Caller> Access::Authenticate(const HttpRequest& head) const {
   const auto hash = Sha256(value.substr(kBearer.size()));
   unsigned difference = 0;
   for (std::size_t i = 0; i < hash.size(); ++i) difference |= hash[i] ^ (*token_hash_)[i];
-  if (difference != 0) {
-    return Status(Code::kUnauthenticated, "this server does not know the token");
+  if (difference == 0) return all("admin");
+  if (tokens_ != nullptr) {
+    Result<std::optional<Caller>> caller = tokens_->Find(hash);
+    if (!caller.ok()) return caller.status();
+    if (*caller) return **std::move(caller);
   }
-  return Caller{"admin"};
+  return Status(Code::kUnauthenticated, "this server does not know the token");
 }
 
 }  // namespace headway::server

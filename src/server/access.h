@@ -7,11 +7,12 @@
 
 #include "base/status.h"
 #include "server/connect.h"
+#include "server/tokens.h"
 
 namespace headway::server {
 
-/// Access: who may ask. For now there is one token, the administrator's, which may do everything.
-/// Any thread.
+/// Access: who may ask: the administrator, whose token lies in a file, and whoever has one of the
+/// tokens that are kept. Any thread.
 class Access {
  public:
   /// Everybody may do everything. For servers that only this machine reaches.
@@ -20,12 +21,16 @@ class Access {
   /// PermissionDenied when others can read it.
   static Result<Access> WithTokenFile(const std::string& path);
 
+  /// From now on these count, too; they must outlive it.
+  void Use(const Tokens* tokens) { tokens_ = tokens; }
+
   /// By `Authorization: Bearer TOKEN`. Unauthenticated says no more than that. Takes as long for
   /// any wrong token.
   Result<Caller> Authenticate(const HttpRequest& head) const;
 
  private:
   std::optional<std::array<std::uint8_t, 32>> token_hash_;  // nothing: open
+  const Tokens* tokens_ = nullptr;
 };
 
 }  // namespace headway::server

@@ -77,6 +77,15 @@ Status Parse(std::string_view type, const std::string& body, Message* request) {
                                       std::string(parsed.message())};
 }
 
+// The project that a request is about.
+std::string ProjectOf(const Message& request) {
+  const google::protobuf::FieldDescriptor* const field =
+      request.GetDescriptor()->FindFieldByName("project");
+  HEADWAY_CHECK(field != nullptr);
+  std::string project = request.GetReflection()->GetString(request, field);
+  return project.empty() ? "default" : project;
+}
+
 Result<std::string> Print(std::string_view type, const Message& response) {
   std::string body;
   if (type == kProto) {
@@ -111,11 +120,16 @@ void ConnectRouter::AddMethod(std::string_view name, Method method) {
 }
 
 std::optional<HttpResponse> ConnectRouter::Refuse(const HttpRequest& head) const {
-  if (const Result<Caller> caller = authenticate_(head); !caller.ok()) {
-    return ErrorResponse(caller.status());
-  }
-  if (!methods_.contains(head.path)) {
+  const Result<Caller> caller = authenticate_(head);
+  if (!caller.ok()) return ErrorResponse(caller.status());
+  const auto method = methods_.find(head.path);
+  if (method == methods_.end()) {
     return ErrorResponse({Code::kUnimplemented, "there is no method " + head.path});
+  }
+  if (!caller->permissions.Has(method->second.permission)) {
+    return ErrorResponse(
+        {Code::kPermissionDenied, "the role " + caller->role + " has no permission " +
+                                      std::string(PermissionName(method->second.permission))});
   }
   if (head.method != "POST") {
     HttpResponse response = Refusal(405, "a method is called with POST");
@@ -154,6 +168,11 @@ HttpResponse ConnectRouter::Answer(const HttpRequest& request) const {
   Result<Caller> caller = authenticate_(request);
   if (!caller.ok()) return ErrorResponse(caller.status());
   caller->json = type == kJson;
+  if (method.scope == Scope::kByRequest && !caller->project.empty() &&
+      ProjectOf(*message) != caller->project) {
+    return ErrorResponse(
+        {Code::kPermissionDenied, "this token is for project \"" + caller->project + "\" only"});
+  }
   const Result<std::unique_ptr<Message>> answer = method.answer(*caller, *message);
   if (!answer.ok()) {
     if (log_ && IsOfServer(answer.status().code())) log_(answer.status());

@@ -2,6 +2,7 @@
 
 #include <google/protobuf/message.h>
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include "base/status.h"
 #include "server/http_server.h"
+#include "server/permissions.h"
 
 /// The unary Connect protocol: a method is a POST to `/<package>.<Service>/<Method>` whose body is
 /// its request, as protobuf (application/proto) or JSON (application/json), and so is the answer.
@@ -19,8 +21,18 @@ namespace headway::server {
 
 /// Who asks: known before anything of the body is looked at.
 struct Caller {
-  std::string name;   ///< for logs
+  std::string name = {};         ///< for logs
+  std::string role = {};         ///< for messages
+  Permissions permissions = {};  ///< what it may do
+  std::string project = {};      ///< only there; empty: everywhere
+  std::string run = {};          ///< only with that run of it, by name; empty: with all
   bool json = false;  ///< the answer becomes JSON, which takes much memory while it is made
+};
+
+/// Who sees to it that a caller stays in its project.
+enum class Scope : std::uint8_t {
+  kByRequest,  ///< the field `project` of the request says which one it is about ("": "default")
+  kByMethod,   ///< the method itself; it also sees to `run`, as all do
 };
 
 /// Decides who asks by the request's head. Unauthenticated: nobody; PermissionDenied.
@@ -34,10 +46,11 @@ class ConnectRouter {
       : authenticate_(std::move(authenticate)), log_(std::move(log)) {}
 
   /// `name` is the full name of the method as in proto/, "headway.v1.RunService.GetReport".
+  /// Only who has `permission` may call it.
   template <typename Request, typename Response>
-  void Add(std::string_view name,
+  void Add(std::string_view name, Permission permission, Scope scope,
            std::function<Result<Response>(const Caller&, const Request&)> answer) {
-    AddMethod(name, {[] { return std::make_unique<Request>(); },
+    AddMethod(name, {permission, scope, [] { return std::make_unique<Request>(); },
                      [answer = std::move(answer)](const Caller& caller,
                                                   const google::protobuf::Message& request)
                          -> Result<std::unique_ptr<google::protobuf::Message>> {
@@ -58,6 +71,8 @@ class ConnectRouter {
 
  private:
   struct Method {
+    Permission permission;
+    Scope scope;
     std::function<std::unique_ptr<google::protobuf::Message>()> make;
     std::function<Result<std::unique_ptr<google::protobuf::Message>>(
         const Caller&, const google::protobuf::Message&)>

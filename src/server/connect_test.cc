@@ -25,7 +25,7 @@ class ConnectTest : public testing::Test {
  protected:
   ConnectTest() {
     router_.Add<v1::GetRunRequest, v1::Run>(
-        "headway.v1.RunService.GetRun",
+        "headway.v1.RunService.GetRun", Permission::kRunsGet, Scope::kByRequest,
         [this](const Caller& caller, const v1::GetRunRequest& request) -> Result<v1::Run> {
           asked_.push_back(caller.name + ":" + request.project() + "/" + request.run());
           if (!error_.ok()) return error_;
@@ -39,7 +39,9 @@ class ConnectTest : public testing::Test {
   Status error_;
   std::vector<std::string> asked_;
   ConnectRouter router_{[](const HttpRequest& head) -> Result<Caller> {
-    if (head.Header("authorization") == "Bearer good") return Caller{"somebody"};
+    if (head.Header("authorization") == "Bearer good") {
+      return Caller{.name = "somebody", .permissions = Permissions::All()};
+    }
     return Status(Code::kUnauthenticated, "who are you?");
   }};
 };

@@ -82,6 +82,16 @@ std::int64_t FirstTime(const JournalUid& uid, std::uint64_t first_slot, std::str
   return 0;
 }
 
+Status CheckScope(const Caller& caller, const store::JournalIdentity& journal) {
+  if (!caller.project.empty() && journal.project != caller.project) {
+    return {Code::kPermissionDenied, "this token is for project \"" + caller.project + "\" only"};
+  }
+  if (!caller.run.empty() && journal.run != caller.run) {
+    return {Code::kPermissionDenied, "this token is for run \"" + caller.run + "\" only"};
+  }
+  return OkStatus();
+}
+
 Status CheckShape(const v1::JournalPiece& piece) {
   if (piece.uid().size() != sizeof(JournalUid::bytes)) return Bad("a uid has 16 bytes");
   if (piece.slots().size() % kSlotBytes != 0) return Bad("slots have 32 bytes each");
@@ -112,12 +122,14 @@ Status CheckShape(const v1::JournalPiece& piece) {
 
 void JournalService::AddTo(ConnectRouter* router) {
   router->Add<v1::AppendJournalsRequest, v1::AppendJournalsResponse>(
-      "headway.v1.JournalService.AppendJournals",
-      [this](const Caller&, const auto& request) { return AppendJournals(request); });
+      "headway.v1.JournalService.AppendJournals", Permission::kJournalsAppend, Scope::kByMethod,
+      [this](const Caller& caller, const auto& request) {
+        return AppendJournals(caller, request);
+      });
 }
 
 Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
-    const v1::AppendJournalsRequest& request) {
+    const Caller& caller, const v1::AppendJournalsRequest& request) {
   if (request.pieces_size() > limits::kAppendPieces) {
     return Bad("a request has at most " + std::to_string(limits::kAppendPieces) + " pieces");
   }
@@ -192,6 +204,7 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
                                          : header->anchor.wall.ns,
                             .header = piece.header()};
       }
+      HEADWAY_RETURN_IF_ERROR(CheckScope(caller, journal.identity));
       const std::uint64_t stored = journal.state.slots;
       std::optional<Sum> sum;
       if (stored == 0) sum = Sum();

@@ -21,7 +21,8 @@ class JournalService {
 
   void AddTo(ConnectRouter* router);
 
-  Result<v1::AppendJournalsResponse> AppendJournals(const v1::AppendJournalsRequest& request);
+  Result<v1::AppendJournalsResponse> AppendJournals(const Caller& caller,
+                                                    const v1::AppendJournalsRequest& request);
 
  private:
   Result<bool> Fits(const JournalUid& uid, const v1::JournalPiece& piece, std::uint64_t stored);

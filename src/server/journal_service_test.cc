@@ -71,7 +71,7 @@ class JournalServiceTest : public testing::Test {
   Result<v1::AppendJournalsResponse> Send(const std::vector<v1::JournalPiece>& pieces) {
     v1::AppendJournalsRequest request;
     for (const v1::JournalPiece& piece : pieces) *request.add_pieces() = piece;
-    return service_->AppendJournals(request);
+    return service_->AppendJournals(caller_, request);
   }
   v1::JournalPosition Put(const v1::JournalPiece& piece) {
     const auto response = Send({piece});
@@ -84,6 +84,7 @@ class JournalServiceTest : public testing::Test {
     return kept.ok() ? *kept : kept.status().ToString();
   }
 
+  Caller caller_;
   ScratchDir dir_;
   FakeClock clock_;
   journal::Header header_;

@@ -86,27 +86,28 @@ Result<PageToken> ParseToken(const std::string& text, std::string_view question)
 
 void RunService::AddTo(ConnectRouter* router) {
   router->Add<v1::ListRunsRequest, v1::ListRunsResponse>(
-      "headway.v1.RunService.ListRuns",
-      [this](const Caller&, const auto& request) { return ListRuns(request); });
+      "headway.v1.RunService.ListRuns", Permission::kRunsList, Scope::kByRequest,
+      [this](const Caller& caller, const auto& request) { return ListRuns(caller, request); });
   router->Add<v1::GetRunRequest, v1::Run>(
-      "headway.v1.RunService.GetRun",
-      [this](const Caller&, const auto& request) { return GetRun(request); });
+      "headway.v1.RunService.GetRun", Permission::kRunsGet, Scope::kByRequest,
+      [this](const Caller& caller, const auto& request) { return GetRun(caller, request); });
   router->Add<v1::GetReportRequest, v1::Report>(
-      "headway.v1.RunService.GetReport",
-      [this](const Caller&, const auto& request) { return GetReport(request); });
+      "headway.v1.RunService.GetReport", Permission::kRunsGet, Scope::kByRequest,
+      [this](const Caller& caller, const auto& request) { return GetReport(caller, request); });
   router->Add<v1::ListIntervalsRequest, v1::ListIntervalsResponse>(
-      "headway.v1.RunService.ListIntervals",
+      "headway.v1.RunService.ListIntervals", Permission::kRunsGet, Scope::kByRequest,
       [this](const Caller& caller, const auto& request) { return ListIntervals(caller, request); });
   router->Add<v1::ListStepsRequest, v1::ListStepsResponse>(
-      "headway.v1.RunService.ListSteps",
+      "headway.v1.RunService.ListSteps", Permission::kRunsGet, Scope::kByRequest,
       [this](const Caller& caller, const auto& request) { return ListSteps(caller, request); });
 }
 
-Result<v1::ListRunsResponse> RunService::ListRuns(const v1::ListRunsRequest& request) {
+Result<v1::ListRunsResponse> RunService::ListRuns(const Caller& caller,
+                                                  const v1::ListRunsRequest& request) {
   const Result<std::size_t> size =
       PageSize(request.page_size(), kRunsPageDefault, limits::kRunsPage);
   if (!size.ok()) return size.status();
-  const auto rows = store_->ListRuns(ProjectOf(request.project()), "");
+  const auto rows = store_->ListRuns(ProjectOf(request.project()), caller.run);
   if (!rows.ok()) return rows.status();
   const std::vector<runs::Run> all = ToRuns(*rows);
   auto next = all.begin();
@@ -128,21 +129,26 @@ Result<v1::ListRunsResponse> RunService::ListRuns(const v1::ListRunsRequest& req
   return response;
 }
 
-Result<v1::Run> RunService::GetRun(const v1::GetRunRequest& request) {
-  const Result<runs::Run> run = Find(ProjectOf(request.project()), request.run());
+Result<v1::Run> RunService::GetRun(const Caller& caller, const v1::GetRunRequest& request) {
+  const Result<runs::Run> run = Find(caller, ProjectOf(request.project()), request.run());
   if (!run.ok()) return run.status();
   return Describe(*run);
 }
 
-Result<runs::Run> RunService::Find(const std::string& project, const std::string& label) {
+Result<runs::Run> RunService::Find(const Caller& caller, const std::string& project,
+                                   const std::string& label) {
   std::vector<runs::Run> known;
   for (const std::string& name : {label, label.substr(0, label.rfind('@')), std::string()}) {
     const auto rows = store_->ListRuns(project, name);
     if (!rows.ok()) return rows.status();
     known = ToRuns(*rows);
     for (runs::Run& run : known) {
-      if (run.label == label || ToHex(run.uid) == label) return std::move(run);
+      if (run.label != label && ToHex(run.uid) != label) continue;
+      if (caller.run.empty() || run.name == caller.run) return std::move(run);
     }
+  }
+  if (!caller.run.empty()) {
+    return Status(Code::kPermissionDenied, "this token is for run \"" + caller.run + "\" only");
   }
   std::string message = "no run \"" + label + "\" in project \"" + project + "\"";
   for (std::size_t i = 0; i < known.size() && i < kRunsNamed; ++i) {
@@ -168,8 +174,9 @@ Result<v1::Run> RunService::Describe(const runs::Run& run) {
   return described;
 }
 
-Result<v1::Report> RunService::GetReport(const v1::GetReportRequest& request) {
-  const Result<runs::Run> run = Find(ProjectOf(request.project()), request.run());
+Result<v1::Report> RunService::GetReport(const Caller& caller,
+                                         const v1::GetReportRequest& request) {
+  const Result<runs::Run> run = Find(caller, ProjectOf(request.project()), request.run());
   if (!run.ok()) return run.status();
   const Result<RunLedgers::Use> use = ledgers_->Take(run->uid);
   if (!use.ok()) return use.status();
@@ -191,7 +198,7 @@ Result<std::string> RunService::Page(const Caller& caller, const Request& reques
       PageSize(request.page_size(), kRowsPageDefault,
                caller.json ? limits::kRowsPageJson : limits::kRowsPage);
   if (!size.ok()) return size.status();
-  const Result<runs::Run> run = Find(ProjectOf(request.project()), request.run());
+  const Result<runs::Run> run = Find(caller, ProjectOf(request.project()), request.run());
   if (!run.ok()) return run.status();
   // Which list it is, of what.
   const std::string question_text =

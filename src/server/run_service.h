@@ -25,16 +25,17 @@ class RunService {
 
   void AddTo(ConnectRouter* router);
 
-  Result<v1::ListRunsResponse> ListRuns(const v1::ListRunsRequest& request);
-  Result<v1::Run> GetRun(const v1::GetRunRequest& request);
-  Result<v1::Report> GetReport(const v1::GetReportRequest& request);
+  Result<v1::ListRunsResponse> ListRuns(const Caller& caller, const v1::ListRunsRequest& request);
+  Result<v1::Run> GetRun(const Caller& caller, const v1::GetRunRequest& request);
+  Result<v1::Report> GetReport(const Caller& caller, const v1::GetReportRequest& request);
   Result<v1::ListIntervalsResponse> ListIntervals(const Caller& caller,
                                                   const v1::ListIntervalsRequest& request);
   Result<v1::ListStepsResponse> ListSteps(const Caller& caller,
                                           const v1::ListStepsRequest& request);
 
  private:
-  Result<runs::Run> Find(const std::string& project, const std::string& label);
+  Result<runs::Run> Find(const Caller& caller, const std::string& project,
+                         const std::string& label);
   Result<v1::Run> Describe(const runs::Run& run);
 
   // The list that pages were made of last: whoever asks for one will ask for the next.

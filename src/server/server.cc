@@ -19,6 +19,7 @@
 #include "server/journal_service.h"
 #include "server/run_ledger.h"
 #include "server/run_service.h"
+#include "server/tokens.h"
 
 namespace headway::server {
 namespace {
@@ -36,15 +37,19 @@ bool IsLoopback(const std::string& address) {
 }  // namespace
 
 struct Server::Impl {
-  Impl(Access access_found, std::unique_ptr<store::RecordStore> opened, const Clock* clock_given)
+  Impl(Access access_found, std::unique_ptr<store::Store> opened,
+       std::unique_ptr<Tokens> tokens_found, const Clock* clock_given)
       : access(std::move(access_found)),
         store(std::move(opened)),
         ledgers(store.get(), clock_given),
         journals(store.get(), clock_given),
         runs(store.get(), &ledgers, clock_given),
+        tokens(std::move(tokens_found)),
         router([this](const HttpRequest& head) { return access.Authenticate(head); },
                [this](const Status& status) { Log(status); }),
         clock(clock_given) {
+    access.Use(tokens.get());
+    tokens->AddTo(&router);
     journals.AddTo(&router);
     runs.AddTo(&router);
   }
@@ -72,10 +77,11 @@ struct Server::Impl {
 
   Access access;
   std::string token_path;
-  std::unique_ptr<store::RecordStore> store;
+  std::unique_ptr<store::Store> store;
   RunLedgers ledgers;
   JournalService journals;
   RunService runs;
+  std::unique_ptr<Tokens> tokens;
   ConnectRouter router;
   const Clock* clock;
   std::mutex log_mutex;
@@ -87,7 +93,7 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() = default;
 
 Result<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
-                                              std::unique_ptr<store::RecordStore> store,
+                                              std::unique_ptr<store::Store> store,
                                               const Clock* clock) {
   if (!options.access_control && !IsLoopback(options.address)) {
     return Status(Code::kInvalidArgument,
@@ -104,7 +110,10 @@ Result<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
     if (!found.ok()) return found.status();
     access = *std::move(found);
   }
-  auto impl = std::make_unique<Impl>(std::move(access), std::move(store), clock);
+  Result<std::unique_ptr<Tokens>> tokens = Tokens::Load(store.get(), clock);
+  if (!tokens.ok()) return tokens.status();
+  auto impl =
+      std::make_unique<Impl>(std::move(access), std::move(store), *std::move(tokens), clock);
   impl->token_path = std::move(token_path);
   Impl* const raw = impl.get();
   Result<std::unique_ptr<HttpServer>> http = HttpServer::Start(

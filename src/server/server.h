@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "store/record_store.h"
+#include "store/store.h"
 
 namespace headway::server {
 
@@ -23,7 +23,7 @@ class Server {
   /// InvalidArgument and FailedPrecondition as HttpServer::Start, or for a server without access
   /// control that others could reach. `clock` must outlive it.
   static Result<std::unique_ptr<Server>> Start(const ServerOptions& options,
-                                               std::unique_ptr<store::RecordStore> store,
+                                               std::unique_ptr<store::Store> store,
                                                const Clock* clock);
   ~Server();
 

@@ -16,14 +16,14 @@
 #include <vector>
 
 #include "base/uid.h"
-#include "store/record_store.h"
+#include "store/store.h"
 
 /// What every RecordStore must do. An implementation's test says
 ///
 ///   INSTANTIATE_TYPED_TEST_SUITE_P(Sqlite, RecordStoreConformance, SqlitePlace);
 ///
 /// in namespace headway::store. A Place is made anew for each test, has no store in it at first and
-/// takes away with it what there is at the end. `std::unique_ptr<RecordStore> Open()` makes the
+/// takes away with it what there is at the end. `std::unique_ptr<Store> Open()` makes the
 /// store or opens what was kept; the store that it returned before is gone by then.
 
 namespace headway::store {
@@ -108,7 +108,7 @@ class RecordStoreConformance : public testing::Test {
   }
 
   Place place_;
-  std::unique_ptr<RecordStore> store_;
+  std::unique_ptr<Store> store_;
 };
 TYPED_TEST_SUITE_P(RecordStoreConformance);
 
@@ -148,6 +148,38 @@ TYPED_TEST_P(RecordStoreConformance, ManySmallBatchesTakeLittleMoreThanALargeOne
   ASSERT_TRUE(this->Append(whole, 0, model).ok());
   EXPECT_LT(*this->store_->StoredBytes(identity.run_uid),
             3 * *this->store_->StoredBytes(whole.run_uid));
+}
+
+TYPED_TEST_P(RecordStoreConformance, TokensAreKeptAndRevoked) {
+  EXPECT_TRUE(this->store_->ListTokens()->empty());
+  std::vector<TokenRow> tokens;
+  for (int i = 0; i < 3; ++i) {
+    TokenRow token;
+    token.id = "id" + std::to_string(i);
+    token.hash.fill(static_cast<std::uint8_t>(i));
+    token.name = i == 1 ? std::string("\0\xff'", 3) : "name";
+    token.role = "viewer";
+    token.project = i == 0 ? "" : "p";
+    token.run = i == 2 ? "r" : "";
+    token.created = 10 - i;
+    token.expires = i;
+    ASSERT_TRUE(this->store_->AddToken(token).ok());
+    tokens.insert(tokens.begin(), token);
+  }
+  TokenRow other;
+  other.id = "id1";
+  EXPECT_EQ(this->store_->AddToken(other).code(), Code::kAlreadyExists);
+  other.id = "id4";
+  other.hash.fill(2);
+  EXPECT_EQ(this->store_->AddToken(other).code(), Code::kAlreadyExists);
+  EXPECT_EQ(*this->store_->ListTokens(), tokens);
+  EXPECT_EQ(this->store_->RevokeToken("id4", 5).code(), Code::kNotFound);
+  EXPECT_TRUE(this->store_->RevokeToken("id2", 5).ok());
+  EXPECT_TRUE(this->store_->RevokeToken("id2", 9).ok());
+  tokens[0].revoked = 5;
+  EXPECT_EQ(*this->store_->ListTokens(), tokens);
+  this->Reopen();
+  EXPECT_EQ(*this->store_->ListTokens(), tokens);
 }
 
 TYPED_TEST_P(RecordStoreConformance, PackedSlotsAreSlots) {
@@ -613,7 +645,8 @@ REGISTER_TYPED_TEST_SUITE_P(RecordStoreConformance, AnEmptyStoreHasNothing, Keep
                             WhatComesLaterLiesOverWhatWasThere, TakesManyJournalsAtOnce,
                             TakesALargeBatch, ListsProjectsAndRuns, ListsJournalsOfARun,
                             ANameIsAnyBytes, CountsStoredBytesByRun, BehavesLikeAMap,
-                            PackedSlotsAreSlots, ManySmallBatchesTakeLittleMoreThanALargeOne,
-                            ReadsWhileItWrites, ManyMayWrite);
+                            TokensAreKeptAndRevoked, PackedSlotsAreSlots,
+                            ManySmallBatchesTakeLittleMoreThanALargeOne, ReadsWhileItWrites,
+                            ManyMayWrite);
 
 }  // namespace headway::store

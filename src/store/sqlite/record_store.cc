@@ -67,6 +67,17 @@ constexpr const char* kSchemaSteps[] = {
          bytes BLOB NOT NULL
        ) STRICT;
        CREATE INDEX chunk_by_slot ON chunk (journal_id, first_slot, slots);)",
+    R"(CREATE TABLE token (
+         id TEXT PRIMARY KEY,
+         hash BLOB NOT NULL UNIQUE,
+         name TEXT NOT NULL,
+         role TEXT NOT NULL,
+         project TEXT NOT NULL,
+         run TEXT NOT NULL,
+         created INTEGER NOT NULL,
+         expires INTEGER NOT NULL,
+         revoked INTEGER NOT NULL
+       ) STRICT;)",
 };
 constexpr auto kSchemaVersion = static_cast<std::int64_t>(std::size(kSchemaSteps));
 
@@ -108,7 +119,7 @@ Status NoSuch(std::string_view kind, const Uid& uid) {
   return {Code::kNotFound, "there is no " + std::string(kind) + " " + ToHex(uid)};
 }
 
-class SqliteStore final : public RecordStore {
+class SqliteStore final : public Store {
  public:
   // The lock is let go last, the writer after the readers: the last one to close tidies up, and
   // only a writer can.
@@ -128,6 +139,10 @@ class SqliteStore final : public RecordStore {
   Result<RunRow> FindRun(const RunUid& uid) override;
   Result<std::vector<Journal>> ListJournals(const RunUid& uid) override;
   Result<std::uint64_t> StoredBytes(const RunUid& uid) override;
+
+  Status AddToken(const TokenRow& token) override;
+  Result<std::vector<TokenRow>> ListTokens() override;
+  Status RevokeToken(std::string_view id, std::int64_t when) override;
 
  private:
   struct Position {
@@ -579,6 +594,75 @@ Result<std::uint64_t> SqliteStore::StoredBytes(const RunUid& uid) {
   return std::uint64_t{0};
 }
 
+// --- Registry
+
+Status SqliteStore::AddToken(const TokenRow& token) {
+  const std::lock_guard lock(write_mutex_);
+  HEADWAY_RETURN_IF_ERROR(CheckFile());
+  Transaction transaction(writer_.get(), "BEGIN IMMEDIATE", kWrite);
+  HEADWAY_RETURN_IF_ERROR(transaction.status());
+  const std::string_view hash(reinterpret_cast<const char*>(token.hash.data()), token.hash.size());
+  {
+    Query find(writer_.get(), kWrite, "SELECT 1 FROM token WHERE id = ? OR hash = ?",
+               Text{token.id}, hash);
+    if (find.Next()) return {Code::kAlreadyExists, "there is a token " + token.id + " already"};
+    HEADWAY_RETURN_IF_ERROR(find.status());
+  }
+  Query insert(writer_.get(), kWrite,
+               "INSERT INTO token (id, hash, name, role, project, run, created, expires, revoked) "
+               "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+               Text{token.id}, hash, Text{token.name}, Text{token.role}, Text{token.project},
+               Text{token.run}, token.created, token.expires, token.revoked);
+  HEADWAY_RETURN_IF_ERROR(insert.Run());
+  return transaction.Commit();
+}
+
+Result<std::vector<TokenRow>> SqliteStore::ListTokens() {
+  const Turn turn = TakeReader();
+  Query query(turn.connection, kRead,
+              "SELECT id, hash, name, role, project, run, created, expires, revoked FROM token "
+              "ORDER BY created, id");
+  std::vector<TokenRow> tokens;
+  while (query.Next()) {
+    TokenRow token;
+    token.id = query.String(0);
+    const std::string_view hash = query.Bytes(1);
+    if (hash.size() != token.hash.size()) {
+      return Status(Code::kDataLoss, turn.connection->path() + ": token " + token.id +
+                                         " is damaged; restore a copy of the file");
+    }
+    std::memcpy(token.hash.data(), hash.data(), hash.size());
+    token.name = query.String(2);
+    token.role = query.String(3);
+    token.project = query.String(4);
+    token.run = query.String(5);
+    token.created = query.Integer(6);
+    token.expires = query.Integer(7);
+    token.revoked = query.Integer(8);
+    tokens.push_back(std::move(token));
+  }
+  HEADWAY_RETURN_IF_ERROR(query.status());
+  return tokens;
+}
+
+Status SqliteStore::RevokeToken(std::string_view id, std::int64_t when) {
+  const std::lock_guard lock(write_mutex_);
+  HEADWAY_RETURN_IF_ERROR(CheckFile());
+  Transaction transaction(writer_.get(), "BEGIN IMMEDIATE", kWrite);
+  HEADWAY_RETURN_IF_ERROR(transaction.status());
+  {
+    Query find(writer_.get(), kWrite, "SELECT revoked FROM token WHERE id = ?", Text{id});
+    if (!find.Next()) {
+      HEADWAY_RETURN_IF_ERROR(find.status());
+      return {Code::kNotFound, "there is no token " + std::string(id)};
+    }
+    if (find.Integer(0) != 0) return OkStatus();
+  }
+  Query update(writer_.get(), kWrite, "UPDATE token SET revoked = ? WHERE id = ?", when, Text{id});
+  HEADWAY_RETURN_IF_ERROR(update.Run());
+  return transaction.Commit();
+}
+
 // --- Opening -------------------------------------------------------------------------------------
 
 // The directory as it really is and then the name: SQLite refuses a link anywhere in a path, and
@@ -687,8 +771,8 @@ Status Configure(Connection* connection, const SqliteOptions& options) {
 
 }  // namespace
 
-Result<std::unique_ptr<RecordStore>> OpenSqliteStore(const std::string& path,
-                                                     const SqliteOptions& options) {
+Result<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path,
+                                               const SqliteOptions& options) {
   const Result<std::string> real = Resolve(path);
   HEADWAY_RETURN_IF_ERROR(real.status());
   Result<UniqueFd> lock = Lock(*real);
@@ -712,7 +796,7 @@ Result<std::unique_ptr<RecordStore>> OpenSqliteStore(const std::string& path,
   }
   struct stat file;
   if (::stat(real->c_str(), &file) != 0) return ErrnoStatus(errno, "examine", *real);
-  return std::unique_ptr<RecordStore>(std::make_unique<SqliteStore>(
+  return std::unique_ptr<Store>(std::make_unique<SqliteStore>(
       *std::move(lock), file, *std::move(writer), std::move(readers)));
 }
 

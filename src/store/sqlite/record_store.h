@@ -7,9 +7,9 @@
 #include <string>
 
 #include "base/status.h"
-#include "store/record_store.h"
+#include "store/store.h"
 
-/// The RecordStore in one SQLite database: nothing to set up and nothing to operate.
+/// The Store in one SQLite database: nothing to set up and nothing to operate.
 ///
 /// Beside the file lie `-wal` and `-shm`, which belong to it, and `.lock`, which one server holds.
 /// Reading never waits for writing. Each Append is one transaction and waits for the disk once, so
@@ -32,8 +32,8 @@ struct SqliteOptions {
 /// FailedPrecondition: another server has it open (the message names the lock), or a newer headway
 /// wrote it. InvalidArgument: it belongs to another program, and is left as it is. DataLoss: it is
 /// no database, or damaged. PermissionDenied; NotFound: there is no such directory.
-Result<std::unique_ptr<RecordStore>> OpenSqliteStore(const std::string& path,
-                                                     const SqliteOptions& options);
+Result<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path,
+                                               const SqliteOptions& options);
 
 /// Called now and then with the share of the work that is done, 0..1.
 using ProgressFunction = std::function<void(double)>;

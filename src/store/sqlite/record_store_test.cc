@@ -23,8 +23,8 @@ namespace headway::store {
 
 class SqlitePlace {
  public:
-  std::unique_ptr<RecordStore> Open() {
-    Result<std::unique_ptr<RecordStore>> store =
+  std::unique_ptr<Store> Open() {
+    Result<std::unique_ptr<Store>> store =
         OpenSqliteStore(JoinPath(directory_.path(), "store.db"), {});
     EXPECT_TRUE(store.ok()) << store.status().ToString();
     return store.ok() ? *std::move(store) : nullptr;
@@ -77,8 +77,8 @@ std::string Do(const std::string& path, const std::string& sql) {
 
 class SqliteStoreTest : public testing::Test {
  protected:
-  std::unique_ptr<RecordStore> Open(const SqliteOptions& options = {}) {
-    Result<std::unique_ptr<RecordStore>> store = OpenSqliteStore(path_, options);
+  std::unique_ptr<Store> Open(const SqliteOptions& options = {}) {
+    Result<std::unique_ptr<Store>> store = OpenSqliteStore(path_, options);
     EXPECT_TRUE(store.ok()) << store.status().ToString();
     return store.ok() ? *std::move(store) : nullptr;
   }
@@ -133,7 +133,7 @@ TEST_F(SqliteStoreTest, IsDurableAndMarkedAsOurs) {
   OtherProgram other(path_);
   EXPECT_EQ(other.Do("PRAGMA journal_mode"), "wal");
   EXPECT_EQ(other.Do("PRAGMA application_id"), std::to_string(0x68647779));
-  EXPECT_EQ(other.Do("PRAGMA user_version"), "1");
+  EXPECT_EQ(other.Do("PRAGMA user_version"), "2");
 }
 
 TEST_F(SqliteStoreTest, OnlyOneServerHasIt) {
@@ -146,11 +146,23 @@ TEST_F(SqliteStoreTest, OnlyOneServerHasIt) {
 
 TEST_F(SqliteStoreTest, ANewerOneIsRefused) {
   Fill(1);
-  Do(path_, "PRAGMA user_version = 2");
+  Do(path_, "PRAGMA user_version = 3");
   ExpectFault(OpenFault(), Code::kFailedPrecondition, path_ + " is of a newer headway");
   ExpectFault(CheckSqliteStore(path_), Code::kFailedPrecondition, "newer");
-  Do(path_, "PRAGMA user_version = 1");
+  Do(path_, "PRAGMA user_version = 2");
   EXPECT_NE(Open(), nullptr);
+}
+
+TEST_F(SqliteStoreTest, AnOlderOneIsBroughtUpToDate) {
+  Fill(100);
+  Do(path_, "DROP TABLE token; PRAGMA user_version = 1");
+  EXPECT_TRUE(CheckSqliteStore(path_).ok());
+  const auto store = Open();
+  EXPECT_EQ(*store->ReadSlots(identity_.uid, 0, 100), TestSlots(0, 100));
+  TokenRow token;
+  token.id = "one";
+  EXPECT_TRUE(store->AddToken(token).ok());
+  EXPECT_EQ(Do(path_, "PRAGMA user_version"), "2");
 }
 
 TEST_F(SqliteStoreTest, AVersionThatNeverWasIsDataLoss) {
@@ -360,7 +372,7 @@ TEST_F(SqliteStoreTest, DamageIsNeverTakenForRecords) {
       damaged[page * 4096 + 2048 + i] = static_cast<char>(random());
     }
     Replace(path_, damaged);
-    const Result<std::unique_ptr<RecordStore>> store = OpenSqliteStore(path_, {});
+    const Result<std::unique_ptr<Store>> store = OpenSqliteStore(path_, {});
     if (!store.ok()) {
       ++lost;
       continue;

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+/// What somebody may do on a server, and the roles that bring it.
+
+namespace headway::server {
+
+enum class Permission : std::uint8_t {
+  kRunsList,
+  kRunsGet,
+  kJournalsAppend,
+  kTokensCreate,
+  kTokensList,
+  kTokensRevoke,
+};
+
+/// "runs.list".
+std::string_view PermissionName(Permission permission);
+
+/// A set of them.
+class Permissions {
+ public:
+  constexpr Permissions() = default;
+  template <typename... More>
+  constexpr explicit Permissions(Permission first, More... more)
+      : bits_((Bit(first) | ... | Bit(more))) {}
+  static constexpr Permissions All() { return Permissions(~std::uint32_t{0}); }
+
+  constexpr bool Has(Permission permission) const { return (bits_ & Bit(permission)) != 0; }
+  /// Whether all of `others` are among them.
+  constexpr bool Include(Permissions others) const { return (others.bits_ & ~bits_) == 0; }
+
+ private:
+  explicit constexpr Permissions(std::uint32_t bits) : bits_(bits) {}
+  static constexpr std::uint32_t Bit(Permission permission) {
+    return std::uint32_t{1} << static_cast<int>(permission);
+  }
+
+  std::uint32_t bits_ = 0;
+};
+
+/// Those of a role: "viewer" reads, "writer" appends journals and reads nothing, "editor" does
+/// both, "admin" does everything. Nothing: there is no such role.
+std::optional<Permissions> PermissionsOf(std::string_view role);
+/// "viewer", "writer", ...
+std::vector<std::string_view> RoleNames();
+
+}  // namespace headway::server

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <headway/v1/token_service.pb.h>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "server/connect.h"
+#include "store/registry.h"
+
+namespace headway::server {
+
+/// A token as nobody can guess one: "hw_" and 64 hexadecimal digits, so that scanners for secrets
+/// know it.
+std::string MakeSecret();
+
+/// TokenService of proto/: the tokens that a server knows, beside the administrator's. Any thread.
+class Tokens {
+ public:
+  /// Reads those that are kept. Both must outlive it.
+  static Result<std::unique_ptr<Tokens>> Load(store::Registry* registry, const Clock* clock);
+
+  void AddTo(ConnectRouter* router);
+
+  /// Whose token has this SHA-256. Nothing: nobody's. Unauthenticated: it has expired or was
+  /// revoked.
+  Result<std::optional<Caller>> Find(const std::array<std::uint8_t, 32>& hash) const;
+
+  Result<v1::CreateTokenResponse> Create(const Caller& caller,
+                                         const v1::CreateTokenRequest& request);
+  Result<v1::ListTokensResponse> List(const Caller& caller) const;
+  Result<v1::RevokeTokenResponse> Revoke(const Caller& caller,
+                                         const v1::RevokeTokenRequest& request);
+
+ private:
+  Tokens(store::Registry* registry, const Clock* clock) : registry_(registry), clock_(clock) {}
+
+  store::Registry* registry_;
+  const Clock* clock_;
+  mutable std::shared_mutex mutex_;
+  std::map<std::array<std::uint8_t, 32>, store::TokenRow> by_hash_;
+};
+
+}  // namespace headway::server
