@@ -106,8 +106,8 @@ std::vector<std::string> ChildEnvironment(const recorder::EnvMap& env, const Sup
     child["HEADWAY_RUN"] = run.run;
     child["HEADWAY_RUN_UID"] = ToHex(run.uid);
     child["HEADWAY_ATTEMPT_KEY"] = AttemptKey(run, number);
-    child["HEADWAY_ATTEMPT"] = std::to_string(run.index_base + number);
   }
+  child["HEADWAY_ATTEMPT"] = std::to_string(run.index_base + number);
   std::vector<std::string> entries;
   for (const auto& [name, value] : child) entries.push_back(name + "=" + value);
   return entries;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/names.h"
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -71,6 +73,7 @@ class RunCommand final : public Command {
       Complain("warning: nothing is recorded: " + run.status().message());
       run = SupervisedRun();
       run->recorded = false;
+      run->index_base = std::max<std::int64_t>(0, env.attempt_index);
     }
     if (run->recorded) TellStrangers(env);
     options.run = *run;

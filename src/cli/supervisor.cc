@@ -188,6 +188,8 @@ class Supervisor {
     Result<AttemptJournal> next = AttemptJournal::Create(options_.run, number_, part_);
     if (!next.ok()) return;  // the one before serves
     next->Beat();
+    // That it lived until then. Where nobody is left the end of the last one says so.
+    if (!processes_.all_ended()) journal_.Beat();
     AttemptJournal before = std::exchange(journal_, *std::move(next));
     before.Finish();
   }

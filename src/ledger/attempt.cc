@@ -234,6 +234,7 @@ std::size_t Attempt::AppendRun(std::span<const Record> run, std::uint64_t* last_
 
 void Attempt::ProcessRun(std::span<const Record> run) {
   const NetTime& net = context_->net;
+  state_.gone_wall = kNoTime;  // see ProcessLead
   for (const Record& record : run) {
     const std::int64_t time = record.time_ns;
     const bool usual = state_.begun && !state_.ended;
@@ -415,7 +416,17 @@ void Attempt::ProcessOther(const Record& record, std::int64_t time) {
       // A supervisor's word about the lead's node; other nodes' children do not end the attempt.
       if (writer.rank > 0) break;
       NoteExit(record);
+      // What a launcher does once the lead's process has ended is no life of it.
+      if (state_.gone_wall != kNoTime) time = std::min(time, state_.gone_wall);
       if (state_.begun) End(time, record.a == 0 && record.b == 0, true);
+      break;
+    case RecordType::kProcessEnd:
+      if (lead_ != kNoWriter && writer.supervisor && state_.gone_wall == kNoTime) {
+        const Writer& lead = context_->writers[lead_];
+        if (lead.pid > 0 && record.a == lead.pid && writer.host == lead.host) {
+          state_.gone_wall = time;
+        }
+      }
       break;
     case RecordType::kNotice:
       if (!state_.ended) NoteNotice(record);
@@ -430,6 +441,9 @@ void Attempt::ProcessOther(const Record& record, std::int64_t time) {
 }
 
 void Attempt::ProcessLead(const Record& record, std::int64_t time) {
+  if (state_.gone_wall != kNoTime) [[unlikely]] {
+    state_.gone_wall = kNoTime;  // that was another one, which had its number before
+  }
   if (record.type == RecordType::kExit) {
     NoteExit(record);
   } else if (state_.ended) {

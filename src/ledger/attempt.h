@@ -108,6 +108,8 @@ class Attempt {
     }
 
     std::int64_t life_wall = kNoTime;
+    /// When a supervisor saw the lead's process end; kNoTime: it lives, or nobody knows.
+    std::int64_t gone_wall = kNoTime;
 
     // The end, when it was recorded.
     bool ended = false;
@@ -130,7 +132,10 @@ class Attempt {
       if (end_clean) return EndKind::kClean;
       return end_by_exit ? EndKind::kExit : EndKind::kFailed;
     }
-    std::int64_t EndWall() const { return ended ? end_wall : life_wall; }
+    std::int64_t EndWall() const {
+      if (ended) return end_wall;
+      return gone_wall != kNoTime ? gone_wall : life_wall;
+    }
 
     // Where the timeline stands.
     std::int64_t at = 0;         // net

@@ -13,6 +13,7 @@
 #include "journal/directory.h"
 #include "journal/liveness.h"
 #include "journal/placement.h"
+#include "journal/reader.h"
 #include "model/attempt_key.h"
 
 namespace headway::recorder {
@@ -65,25 +66,48 @@ std::int64_t FirstOf(std::int64_t option, std::int64_t environment) {
   return option == CoreOptions::kFromEnvironment ? environment : option;
 }
 
-// Launchers that restart, or are started in a loop, may hand out the same key again. If this rank
-// has used it and is gone, this is the next attempt: "KEY~1". Every rank comes to the same answer
-// by itself; a process without a rank belongs to whoever is there.
+// Launchers that restart, or are started in a loop, may hand out the same key again: then this is
+// the next attempt, "KEY~1". It is when whoever had this rank is gone, for rank 0 and a process
+// without one; for the others, which may come again beside a rank 0 that goes on, or come anew,
+// when nobody of the attempt is there any more and it did not end well. Every rank comes to the
+// same answer by itself, in whatever order they start.
 std::string NextAttemptKey(const std::string& key, const RunUid& run_uid, std::int64_t rank,
                            const std::vector<journal::JournalFile>& journals) {
-  std::uint64_t used = 0;
+  std::uint64_t newest = 0;
+  std::vector<const journal::JournalFile*> there;  // those of the newest part
   for (const journal::JournalFile& file : journals) {
     const journal::Header& h = file.header;
-    const std::optional<std::uint64_t> number = AttemptPartOf(key, h.attempt_key);
-    if (!number.has_value() || h.run_uid != run_uid || h.origin != journal::Origin::kRecorder ||
-        (h.rank != rank && rank >= 0)) {
+    const std::optional<std::uint64_t> part = AttemptPartOf(key, h.attempt_key);
+    if (!part.has_value() || h.run_uid != run_uid || h.origin != journal::Origin::kRecorder ||
+        *part < newest) {
       continue;
     }
-    const Result<UniqueFd> fd = OpenForReading(file.path);
-    // While one of them lives, this process is its companion, not its successor.
-    if (!fd.ok() || journal::ProbeLiveness(fd->get(), h) != Liveness::kDead) return h.attempt_key;
-    if (h.rank == rank) used = std::max(used, *number + 1);
+    if (*part > newest) there.clear();
+    newest = *part;
+    there.push_back(&file);
   }
-  return AttemptPartKey(key, used);
+  bool any_alive = false;
+  bool same_rank = false;
+  bool ended_well = false;
+  for (const journal::JournalFile* const file : there) {
+    const Result<UniqueFd> fd = OpenForReading(file->path);
+    const bool alive =
+        !fd.ok() || journal::ProbeLiveness(fd->get(), file->header) != Liveness::kDead;
+    any_alive |= alive;
+    if (file->header.rank == rank) {
+      // While one of them lives, this process is its companion, not its successor.
+      if (alive) return file->header.attempt_key;
+      same_rank = true;
+    }
+    if (!alive && file->header.rank <= 0) {
+      const Result<bool> clean = journal::EndedCleanly(file->path);
+      ended_well |= clean.ok() && *clean;
+    }
+  }
+  const bool next = rank == 0  ? same_rank
+                    : rank > 0 ? !there.empty() && !any_alive && !ended_well
+                               : same_rank && !any_alive;
+  return AttemptPartKey(key, newest + (next ? 1 : 0));
 }
 
 // What the program says must make sense; what the environment says, which may be of another job, is

@@ -188,8 +188,40 @@ TEST_F(CoreTest, ARepeatedAttemptKeyIsANewAttempt) {
   EXPECT_EQ(key(Open(Options(), other_rank)), "j#0~1");
   second->Finish(1);
   EXPECT_EQ(key(Open(Options(), env)), "j#0~2");
-  env.attempt_key_given = true;  // what a supervisor says stays
+  env.attempt_key_given = true;  // what is given stays
   EXPECT_EQ(key(Open(Options(), env)), "j#0");
+}
+
+TEST_F(CoreTest, OtherRanksFollowWhoIsThere) {
+  const auto open = [&](int rank) {
+    Environment env;
+    env.rank = rank;
+    env.job_id = "j";
+    env.attempt_key = "j#0";
+    return Open(Options(), env);
+  };
+  const auto key = [](const std::unique_ptr<Core>& core) {
+    return core->writer().header().attempt_key;
+  };
+  auto zero = open(0);
+  auto one = open(1);
+  one->Finish(1);
+  one = open(1);
+  EXPECT_EQ(key(one), "j#0") << "it comes again beside rank 0";
+  EXPECT_EQ(key(open(-1)), "j#0");
+  zero->Finish(1);
+  EXPECT_EQ(key(open(2)), "j#0") << "rank 1 lives";
+  one->Finish(1);
+  auto late = open(3);
+  EXPECT_EQ(key(late), "j#0~1") << "a new rank, and nobody is there";
+  zero = open(0);
+  EXPECT_EQ(key(zero), "j#0~1");
+  EXPECT_EQ(key(open(1)), "j#0~1");
+  EXPECT_EQ(key(open(-1)), "j#0~1") << "it belongs to who is there";
+  late->Finish(0);
+  zero->Finish(0);
+  EXPECT_EQ(key(open(1)), "j#0~1") << "it ended well";
+  EXPECT_EQ(key(open(0)), "j#0~2");
 }
 
 TEST_F(CoreTest, RefusesWhatItCantRecordUnder) {

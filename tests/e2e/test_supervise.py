@@ -359,6 +359,63 @@ def test_a_launcher_below_that_starts_over_makes_attempts(
     assert "several_leads" not in [note["name"] for note in report["notes"]]
 
 
+def ranks(tmp_path: Path) -> str:
+    """A shell's `train RANK WORLD_SIZE FIRST STEPS END`; a step lasts 20 ms."""
+    program = python(tmp_path, """
+        first, steps, end = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+        run = headway.init(heartbeat=False)
+        for step in range(first, first + steps):
+            run.step(step)
+            time.sleep(0.02)
+        if end == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        run.finish()
+        """)  # fmt: skip
+    words = " ".join(map(shlex.quote, program[1:]))
+    return f'train() {{ RANK=$1 WORLD_SIZE=$2 {words} "${{@:3}}"; }}; '
+
+
+def test_a_rank_that_comes_again_leaves_rank_0_its_timeline(
+    headway: Headway, tmp_path: Path
+) -> None:
+    again = "train 1 2 0 5 kill; train 1 2 5 5 kill; train 1 2 10 5 ok"
+    headway("run", "--run", "beside", *shell(f"{ranks(tmp_path)} train 0 2 0 60 ok & {again}; wait"))
+    headway("run", "--run", "after", *shell(f"{ranks(tmp_path)} train 0 2 0 20 ok; {again}"))
+    for name, last in (("beside", 59), ("after", 19)):
+        report = headway.json("goodput", name)
+        assert [a["last_step"] for a in report["attempts"]] == [last], name
+        assert report["steps"]["count"] == last + 1 and report["state"] == "completed"
+        spans = {c["category"]: c["ns"] for c in report["categories"]}
+        assert "wasted_progress" not in spans and "infrastructure_recovery" not in spans
+
+
+@pytest.mark.parametrize("order", ["0 1 2", "2 1 0", "1 2 0"])
+def test_ranks_that_are_started_again_meet_in_any_order(
+    headway: Headway, tmp_path: Path, order: str
+) -> None:
+    # The world grows: rank 2 is new.
+    script = (f"{ranks(tmp_path)} for k in 0 1; do train $k 2 0 10 kill & done; wait; "
+              f"for k in {order}; do train $k 3 8 40 ok & sleep 0.2; done; wait")  # fmt: skip
+    headway("run", "--run", "r", *shell(script))
+    report = headway.json("goodput", "r")
+    steps = [(a["end_kind"], a["first_step"], a["last_step"]) for a in report["attempts"]]
+    assert steps == [("lost", 0, 9), ("clean", 8, 47)]
+    assert [note["code"] for note in report["notes"]] == []
+
+
+def test_a_launchers_pause_is_no_progress(headway: Headway, tmp_path: Path) -> None:
+    train = "train 0 1 0 10 kill; sleep 2; "
+    headway("run", "--run", "well", *shell(ranks(tmp_path) + train + "exit 0"))
+    report = headway.json("goodput", "well")
+    assert report["state"] == "completed" and report["elapsed_ns"] < 1.5e9
+    again = 'if [ "$HEADWAY_ATTEMPT" = 0 ]; then ' + train + "exit 9; fi; train 0 1 10 10 ok"
+    headway("run", "--run", "again", "--restarts", "1", *QUICK, *shell(ranks(tmp_path) + again))
+    report = headway.json("goodput", "again")
+    spans = {c["category"]: c["ns"] for c in report["categories"]}
+    assert spans["infrastructure_recovery"] > 1.9e9 and "step_stall" not in spans
+    assert [a["exit_status"] for a in report["attempts"]] == [9, 0]
+
+
 def test_a_process_without_a_rank_is_no_successor(headway: Headway, tmp_path: Path) -> None:
     program = python(tmp_path, """
         import subprocess
@@ -401,9 +458,9 @@ def test_what_ended_well_is_complete_though_its_process_lingers(
 def test_an_environment_that_means_nothing_keeps_nobody_from_training(
     headway: Headway, name: str
 ) -> None:
-    result = headway("run", "--restarts", "1", *QUICK, *shell(f'echo "${name}"; exit 3'),
-                     env={name: "a\nb"}, code=3)  # fmt: skip
-    assert result.stdout == 2 * "a\nb\n"
+    script = f'echo "${name}" $HEADWAY_ATTEMPT; exit 3'
+    result = headway("run", "--restarts", "1", *QUICK, *shell(script), env={name: "a\nb"}, code=3)
+    assert result.stdout == "a\nb 0\na\nb 1\n"
     assert "warning: nothing is recorded: " in result.stderr
     assert "no runs" in headway("runs", "list").stdout
     headway("run", "--run", "a\nb", "--", "true", code=2)
