@@ -379,8 +379,9 @@ def test_a_rank_that_comes_again_leaves_rank_0_its_timeline(
     headway: Headway, tmp_path: Path
 ) -> None:
     again = "train 1 2 0 5 kill; train 1 2 5 5 kill; train 1 2 10 5 ok"
-    headway("run", "--run", "beside", *shell(f"{ranks(tmp_path)} train 0 2 0 60 ok & {again}; wait"))
-    headway("run", "--run", "after", *shell(f"{ranks(tmp_path)} train 0 2 0 20 ok; {again}"))
+    train = ranks(tmp_path)
+    headway("run", "--run", "beside", *shell(f"{train} train 0 2 0 60 ok & {again}; wait"))
+    headway("run", "--run", "after", *shell(f"{train} train 0 2 0 20 ok; {again}"))
     for name, last in (("beside", 59), ("after", 19)):
         report = headway.json("goodput", name)
         assert [a["last_step"] for a in report["attempts"]] == [last], name
