@@ -1,4 +1,4 @@
-"""Training on several machines (network namespaces) and a server on another, while everything fails.
+"""Training on several machines (network namespaces), a server on another, and everything fails.
 
 It needs root and `ip`. HEADWAY_FULL=1: eight machines, and the server is killed 200 times.
 """
