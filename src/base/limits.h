@@ -85,6 +85,7 @@ inline constexpr int kServerSilenceSeconds = 60;
 inline constexpr int kAppendPieces = 1000;
 inline constexpr std::uint64_t kAppendSlots = std::uint64_t{4} << 20;
 inline constexpr int kRunsPage = 1000;
+inline constexpr int kAuditPage = 1000;
 inline constexpr int kRowsPage = 100'000;
 inline constexpr int kRowsPageJson = 5'000;
 

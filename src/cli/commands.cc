@@ -31,6 +31,7 @@ constexpr std::array kCommands = {
     Entry{"tokens create", "make a token of a server", MakeTokensCreate},
     Entry{"tokens list", "who may do what on a server", MakeTokensList},
     Entry{"tokens revoke", "make a token good for nothing", MakeTokensRevoke},
+    Entry{"tokens log", "what was done to tokens, and by whom", MakeTokensLog},
     Entry{"ship", "send journals to a server", MakeShip},
     Entry{"agent", "send the journals of a machine, always", MakeAgent},
     Entry{"doctor", "check what recording needs, and say how to mend what is missing", MakeDoctor},

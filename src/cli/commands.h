@@ -44,6 +44,7 @@ std::unique_ptr<Command> MakeBackup();
 std::unique_ptr<Command> MakeTokensCreate();
 std::unique_ptr<Command> MakeTokensList();
 std::unique_ptr<Command> MakeTokensRevoke();
+std::unique_ptr<Command> MakeTokensLog();
 std::unique_ptr<Command> MakeShip();
 std::unique_ptr<Command> MakeAgent();
 std::unique_ptr<Command> MakeDoctor();

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -141,6 +142,37 @@ Status Revoke(const Context& context, Place* place, const std::string& id) {
   return OkStatus();
 }
 
+Status Log(const Context& context, Place* place, std::int64_t limit) {
+  v1::ListAuditEventsRequest request;
+  request.set_page_size(static_cast<std::int32_t>(std::min<std::int64_t>(limit, 1000)));
+  Table table({{"time (UTC)"}, {"who"}, {"did"}, {"project", false, 1}, {"what"}});
+  std::string text;
+  JsonWriter json(&text, 1);
+  json.BeginObject().Key("events").BeginArray();
+  for (std::int64_t left = limit; left > 0;) {
+    v1::ListAuditEventsResponse response;
+    HEADWAY_RETURN_IF_ERROR(Call(place, "ListAuditEvents", request, &response));
+    for (const v1::AuditEvent& event : response.events()) {
+      if (left-- <= 0) break;
+      table.AddRow({Time(event.time(), ""), event.who(), event.action(),
+                    event.project().empty() ? "all" : event.project(), event.what()});
+      json.BeginObject()
+          .Field("number", event.number())
+          .Field("time", FormatTime(WallNs{event.time()}))
+          .Field("who", event.who())
+          .Field("action", event.action())
+          .Field("project", event.project())
+          .Field("what", event.what())
+          .EndObject();
+    }
+    if (response.next_page_token().empty()) break;
+    request.set_page_token(response.next_page_token());
+  }
+  json.EndArray().EndObject();
+  *context.out << (place->json ? text + "\n" : table.Render(context.terminal));
+  return OkStatus();
+}
+
 #else
 
 Status NotBuilt() {
@@ -149,6 +181,7 @@ Status NotBuilt() {
 Status Create(const Context&, Place*, const NewToken&) { return NotBuilt(); }
 Status List(const Context&, Place*) { return NotBuilt(); }
 Status Revoke(const Context&, Place*, const std::string&) { return NotBuilt(); }
+Status Log(const Context&, Place*, std::int64_t) { return NotBuilt(); }
 
 #endif
 
@@ -235,8 +268,31 @@ class TokensRevokeCommand final : public Command {
   Place place_;
 };
 
+class TokensLogCommand final : public Command {
+ public:
+  void Describe(Description* description) override {
+    description->Text(
+        "What was done to the tokens of a server, when and by whom, the newest first. It is "
+        "written "
+        "down together with what is done, and stays.");
+    description->Count("--limit", "N", 1, &limit_, "how many (50)");
+    DescribeServerOnly(description, &place_);
+    description->Example("headway tokens log", "who made and revoked tokens last");
+  }
+
+  Result<int> Run(const Context& context) override {
+    HEADWAY_RETURN_IF_ERROR(Log(context, &place_, limit_.value_or(50)));
+    return 0;
+  }
+
+ private:
+  std::optional<std::int64_t> limit_;
+  Place place_;
+};
+
 }  // namespace
 
+std::unique_ptr<Command> MakeTokensLog() { return std::make_unique<TokensLogCommand>(); }
 std::unique_ptr<Command> MakeTokensCreate() { return std::make_unique<TokensCreateCommand>(); }
 std::unique_ptr<Command> MakeTokensList() { return std::make_unique<TokensListCommand>(); }
 std::unique_ptr<Command> MakeTokensRevoke() { return std::make_unique<TokensRevokeCommand>(); }

@@ -531,9 +531,10 @@ void RunView::DescribeCheckpoints(Report* report) const {
   checkpointing.mean_blocking_ns = (save < all.ns.size() ? all.ns[save] : 0) / blocking;
   if (report->mtbf_ns) {
     // Young (1974): the interval that loses least to saving and to repeating.
-    checkpointing.advised_interval_ns = static_cast<std::int64_t>(
-        std::sqrt(2.0 * static_cast<double>(*checkpointing.mean_blocking_ns) *
-                  static_cast<double>(*report->mtbf_ns)));
+    constexpr double kMost = 9.2e18;  // of times that nobody can have
+    const double best = std::sqrt(2.0 * static_cast<double>(*checkpointing.mean_blocking_ns) *
+                                  static_cast<double>(*report->mtbf_ns));
+    checkpointing.advised_interval_ns = static_cast<std::int64_t>(std::min(best, kMost));
   }
 }
 

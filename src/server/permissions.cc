@@ -17,6 +17,7 @@ constexpr PermissionFacts kPermissions[] = {
     {Permission::kTokensCreate, "tokens.create"},
     {Permission::kTokensList, "tokens.list"},
     {Permission::kTokensRevoke, "tokens.revoke"},
+    {Permission::kAuditList, "audit.list"},
 };
 
 struct RoleFacts {

@@ -16,6 +16,7 @@ enum class Permission : std::uint8_t {
   kTokensCreate,
   kTokensList,
   kTokensRevoke,
+  kAuditList,
 };
 
 /// "runs.list".

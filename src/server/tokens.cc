@@ -1,11 +1,13 @@
 #include "server/tokens.h"
 
 #include <algorithm>
+#include <charconv>
 #include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
+#include "base/limits.h"
 #include "base/names.h"
 #include "base/sha256.h"
 #include "base/uid.h"
@@ -37,6 +39,19 @@ v1::Token ToProto(const store::TokenRow& row) {
 bool Within(const Caller& caller, const std::string& project, const std::string& run) {
   if (!caller.project.empty() && project != caller.project) return false;
   return caller.run.empty() || run == caller.run;
+}
+
+store::AuditRow Done(const Caller& caller, Permission permission, const store::TokenRow& token,
+                     std::int64_t when) {
+  std::string what = "token " + token.id + ", " + token.role;
+  if (!token.name.empty()) what += " \"" + token.name + "\"";
+  if (!token.run.empty()) what += ", run \"" + token.run + "\"";
+  return {.number = 0,
+          .time = when,
+          .who = caller.name,
+          .action = std::string(PermissionName(permission)),
+          .what = std::move(what),
+          .project = token.project};
 }
 
 std::string Roles() {
@@ -73,6 +88,9 @@ void Tokens::AddTo(ConnectRouter* router) {
   router->Add<v1::RevokeTokenRequest, v1::RevokeTokenResponse>(
       "headway.v1.TokenService.RevokeToken", Permission::kTokensRevoke, Scope::kByMethod,
       [this](const Caller& caller, const auto& request) { return Revoke(caller, request); });
+  router->Add<v1::ListAuditEventsRequest, v1::ListAuditEventsResponse>(
+      "headway.v1.TokenService.ListAuditEvents", Permission::kAuditList, Scope::kByMethod,
+      [this](const Caller& caller, const auto& request) { return ListAudit(caller, request); });
 }
 
 Result<std::optional<Caller>> Tokens::Find(const std::array<std::uint8_t, 32>& hash) const {
@@ -128,7 +146,8 @@ Result<v1::CreateTokenResponse> Tokens::Create(const Caller& caller,
     return Status(Code::kResourceExhausted,
                   "there are " + std::to_string(kTokensMost) + " tokens already");
   }
-  HEADWAY_RETURN_IF_ERROR(registry_->AddToken(row));
+  HEADWAY_RETURN_IF_ERROR(
+      registry_->AddToken(row, Done(caller, Permission::kTokensCreate, row, row.created)));
   by_hash_.emplace(row.hash, row);
   v1::CreateTokenResponse response;
   *response.mutable_token() = ToProto(row);
@@ -152,6 +171,42 @@ Result<v1::ListTokensResponse> Tokens::List(const Caller& caller) const {
   return response;
 }
 
+Result<v1::ListAuditEventsResponse> Tokens::ListAudit(
+    const Caller& caller, const v1::ListAuditEventsRequest& request) const {
+  // What is told of a project tells of its runs.
+  if (!caller.run.empty()) return Denied("this token is for run \"" + caller.run + "\" only");
+  if (request.page_size() < 0) return Bad("page_size is below 0");
+  constexpr int kUsual = 100;
+  const int size =
+      request.page_size() == 0 ? kUsual : std::min(request.page_size(), limits::kAuditPage);
+  std::int64_t before = 0;
+  if (const std::string& token = request.page_token(); !token.empty()) {
+    const char* const end = token.data() + token.size();
+    const auto [stop, error] = std::from_chars(token.data(), end, before);
+    if (error != std::errc() || stop != end || before < 1) {
+      return Bad("the page_token is none of an answer to this question");
+    }
+  }
+  const auto count = static_cast<std::size_t>(size);
+  const auto rows = registry_->ListAudit(before, count + 1, caller.project);
+  if (!rows.ok()) return rows.status();
+  v1::ListAuditEventsResponse response;
+  for (std::size_t i = 0; i < std::min(rows->size(), count); ++i) {
+    const store::AuditRow& row = (*rows)[i];
+    v1::AuditEvent* const event = response.add_events();
+    event->set_number(row.number);
+    event->set_time(row.time);
+    event->set_who(row.who);
+    event->set_action(row.action);
+    event->set_what(row.what);
+    event->set_project(row.project);
+  }
+  if (rows->size() > count) {
+    response.set_next_page_token(std::to_string((*rows)[count - 1].number));
+  }
+  return response;
+}
+
 Result<v1::RevokeTokenResponse> Tokens::Revoke(const Caller& caller,
                                                const v1::RevokeTokenRequest& request) {
   const std::unique_lock lock(mutex_);
@@ -164,7 +219,8 @@ Result<v1::RevokeTokenResponse> Tokens::Revoke(const Caller& caller,
   }
   store::TokenRow& row = found->second;
   const std::int64_t now = clock_->Wall().ns;
-  HEADWAY_RETURN_IF_ERROR(registry_->RevokeToken(row.id, now));
+  HEADWAY_RETURN_IF_ERROR(
+      registry_->RevokeToken(row.id, now, Done(caller, Permission::kTokensRevoke, row, now)));
   if (row.revoked == 0) row.revoked = now;
   v1::RevokeTokenResponse response;
   *response.mutable_token() = ToProto(row);

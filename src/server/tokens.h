@@ -38,6 +38,8 @@ class Tokens {
   Result<v1::ListTokensResponse> List(const Caller& caller) const;
   Result<v1::RevokeTokenResponse> Revoke(const Caller& caller,
                                          const v1::RevokeTokenRequest& request);
+  Result<v1::ListAuditEventsResponse> ListAudit(const Caller& caller,
+                                                const v1::ListAuditEventsRequest& request) const;
 
  private:
   Tokens(store::Registry* registry, const Clock* clock) : registry_(registry), clock_(clock) {}

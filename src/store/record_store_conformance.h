@@ -153,6 +153,10 @@ TYPED_TEST_P(RecordStoreConformance, ManySmallBatchesTakeLittleMoreThanALargeOne
 TYPED_TEST_P(RecordStoreConformance, TokensAreKeptAndRevoked) {
   EXPECT_TRUE(this->store_->ListTokens()->empty());
   std::vector<TokenRow> tokens;
+  std::vector<AuditRow> done;
+  AuditRow ended;
+  ended.action = "ended";
+  ended.project = "p";
   for (int i = 0; i < 3; ++i) {
     TokenRow token;
     token.id = "id" + std::to_string(i);
@@ -163,20 +167,34 @@ TYPED_TEST_P(RecordStoreConformance, TokensAreKeptAndRevoked) {
     token.run = i == 2 ? "r" : "";
     token.created = 10 - i;
     token.expires = i;
-    ASSERT_TRUE(this->store_->AddToken(token).ok());
+    AuditRow audit;
+    audit.time = i;
+    audit.who = "admin";
+    audit.action = "made";
+    audit.what = token.name;
+    audit.project = token.project;
+    ASSERT_TRUE(this->store_->AddToken(token, audit).ok());
+    audit.number = i + 1;
+    done.insert(done.begin(), audit);
     tokens.insert(tokens.begin(), token);
   }
   TokenRow other;
   other.id = "id1";
-  EXPECT_EQ(this->store_->AddToken(other).code(), Code::kAlreadyExists);
+  EXPECT_EQ(this->store_->AddToken(other, {}).code(), Code::kAlreadyExists);
   other.id = "id4";
   other.hash.fill(2);
-  EXPECT_EQ(this->store_->AddToken(other).code(), Code::kAlreadyExists);
+  EXPECT_EQ(this->store_->AddToken(other, {}).code(), Code::kAlreadyExists);
   EXPECT_EQ(*this->store_->ListTokens(), tokens);
-  EXPECT_EQ(this->store_->RevokeToken("id4", 5).code(), Code::kNotFound);
-  EXPECT_TRUE(this->store_->RevokeToken("id2", 5).ok());
-  EXPECT_TRUE(this->store_->RevokeToken("id2", 9).ok());
+  EXPECT_EQ(this->store_->RevokeToken("id4", 5, {}).code(), Code::kNotFound);
+  EXPECT_TRUE(this->store_->RevokeToken("id2", 5, ended).ok());
+  EXPECT_TRUE(this->store_->RevokeToken("id2", 9, ended).ok());
   tokens[0].revoked = 5;
+  ended.number = 4;
+  done.insert(done.begin(), ended);
+  EXPECT_EQ(*this->store_->ListAudit(0, 10, ""), done);
+  EXPECT_EQ(*this->store_->ListAudit(4, 2, ""), std::vector(done.begin() + 1, done.begin() + 3));
+  EXPECT_EQ(*this->store_->ListAudit(0, 10, "p"), std::vector(done.begin(), done.begin() + 3));
+  EXPECT_TRUE(this->store_->ListAudit(1, 10, "")->empty());
   EXPECT_EQ(*this->store_->ListTokens(), tokens);
   this->Reopen();
   EXPECT_EQ(*this->store_->ListTokens(), tokens);

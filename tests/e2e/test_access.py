@@ -29,6 +29,7 @@ NEEDS = {
     "TokenService/CreateToken": "tokens.create",
     "TokenService/ListTokens": "tokens.list",
     "TokenService/RevokeToken": "tokens.revoke",
+    "TokenService/ListAuditEvents": "audit.list",
 }
 ROLES = {
     "viewer": {"runs.list", "runs.get"},
@@ -117,6 +118,8 @@ def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
                 if method == "TokenService/CreateToken":
                     request = {"role": "viewer", "project": "p", "run": "r"}
                     inside = project in ("", "p") and run in ("", "r")
+                elif method == "TokenService/ListAuditEvents":
+                    inside = not run
                 elif "TokenService" in method:
                     inside = True  # it answers about its own
                 elif method == "RunService/ListRuns":
@@ -202,6 +205,27 @@ def test_tokens_outlive_the_server_and_end(headway: Headway, server: Server) -> 
     assert "is good for nothing" in headway("tokens", "revoke", made["id"], env=env).stdout
     mine["HEADWAY_TOKEN"] = made["secret"]
     assert "was revoked" in headway("goodput", "r", "--project", "p", env=mine, code=5).stderr
+    log = json.loads(headway("tokens", "log", "--json", env=env).stdout)["events"]
+    assert [(e["action"], e["project"]) for e in log] == [
+        ("tokens.revoke", "p"), ("tokens.create", "p"), ("tokens.create", "")]  # fmt: skip
+    assert {e["who"] for e in log} == {"admin"} and '"a person"' in log[2]["what"]
+    assert made["id"] in headway("tokens", "log", "--limit", "1", env=env).stdout
+    of_p = json.loads(headway("tokens", "create", "--json", "--role", "admin", "--project", "p",
+                              env=env).stdout)  # fmt: skip
+    theirs = {**mine, "HEADWAY_TOKEN": of_p["secret"]}
+    headway("tokens", "create", "--project", "p", env=theirs)
+    log = json.loads(headway("tokens", "log", "--json", env=theirs).stdout)["events"]
+    assert log[0]["who"] == f"token {of_p['id']}" and {e["project"] for e in log} == {"p"}
+    pages, token = [], ""
+    while True:
+        request = {"pageSize": 2, "pageToken": token}
+        answer = server.call("TokenService/ListAuditEvents", request)[1]
+        pages += [int(event["number"]) for event in answer["events"]]
+        token = answer["nextPageToken"]
+        if not token:
+            break
+    assert pages == [5, 4, 3, 2, 1]
+    assert server.call("TokenService/ListAuditEvents", {"pageToken": "x"})[0] == 400
     text = headway("tokens", "list", env=env).stdout
     assert "a person" in text and "revoked" in text
     headway("tokens", "revoke", "none", env=env, code=1)

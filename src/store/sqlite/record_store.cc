@@ -77,6 +77,14 @@ constexpr const char* kSchemaSteps[] = {
          created INTEGER NOT NULL,
          expires INTEGER NOT NULL,
          revoked INTEGER NOT NULL
+       ) STRICT;
+       CREATE TABLE audit (
+         number INTEGER PRIMARY KEY AUTOINCREMENT,
+         time INTEGER NOT NULL,
+         who TEXT NOT NULL,
+         action TEXT NOT NULL,
+         what TEXT NOT NULL,
+         project TEXT NOT NULL
        ) STRICT;)",
 };
 constexpr auto kSchemaVersion = static_cast<std::int64_t>(std::size(kSchemaSteps));
@@ -140,9 +148,11 @@ class SqliteStore final : public Store {
   Result<std::vector<Journal>> ListJournals(const RunUid& uid) override;
   Result<std::uint64_t> StoredBytes(const RunUid& uid) override;
 
-  Status AddToken(const TokenRow& token) override;
+  Status AddToken(const TokenRow& token, const AuditRow& audit) override;
   Result<std::vector<TokenRow>> ListTokens() override;
-  Status RevokeToken(std::string_view id, std::int64_t when) override;
+  Status RevokeToken(std::string_view id, std::int64_t when, const AuditRow& audit) override;
+  Result<std::vector<AuditRow>> ListAudit(std::int64_t before, std::size_t count,
+                                          std::string_view project) override;
 
  private:
   struct Position {
@@ -169,6 +179,7 @@ class SqliteStore final : public Store {
   Result<Position> FindOrMakeJournal(const JournalIdentity& identity);
   Result<std::int64_t> FindOrMakeRun(const JournalIdentity& identity);
   Result<std::int64_t> FindOrMakeProject(const std::string& name);
+  Status WriteDown(const AuditRow& audit);
   Status Merge(const Grown& grown, std::uint64_t begin, std::uint64_t end);
 
   void Tidy(std::span<const Grown> grown);
@@ -596,7 +607,32 @@ Result<std::uint64_t> SqliteStore::StoredBytes(const RunUid& uid) {
 
 // --- Registry
 
-Status SqliteStore::AddToken(const TokenRow& token) {
+Status SqliteStore::WriteDown(const AuditRow& audit) {
+  Query insert(writer_.get(), kWrite,
+               "INSERT INTO audit (time, who, action, what, project) VALUES (?, ?, ?, ?, ?)",
+               audit.time, Text{audit.who}, Text{audit.action}, Text{audit.what},
+               Text{audit.project});
+  return insert.Run();
+}
+
+Result<std::vector<AuditRow>> SqliteStore::ListAudit(std::int64_t before, std::size_t count,
+                                                     std::string_view project) {
+  const Turn turn = TakeReader();
+  Query query(turn.connection, kRead,
+              "SELECT number, time, who, action, what, project FROM audit "
+              "WHERE (?1 = 0 OR number < ?1) AND (?2 = '' OR project = ?2) "
+              "ORDER BY number DESC LIMIT ?3",
+              before, Text{project}, static_cast<std::int64_t>(count));
+  std::vector<AuditRow> rows;
+  while (query.Next()) {
+    rows.push_back({query.Integer(0), query.Integer(1), query.String(2), query.String(3),
+                    query.String(4), query.String(5)});
+  }
+  HEADWAY_RETURN_IF_ERROR(query.status());
+  return rows;
+}
+
+Status SqliteStore::AddToken(const TokenRow& token, const AuditRow& audit) {
   const std::lock_guard lock(write_mutex_);
   HEADWAY_RETURN_IF_ERROR(CheckFile());
   Transaction transaction(writer_.get(), "BEGIN IMMEDIATE", kWrite);
@@ -614,6 +650,7 @@ Status SqliteStore::AddToken(const TokenRow& token) {
                Text{token.id}, hash, Text{token.name}, Text{token.role}, Text{token.project},
                Text{token.run}, token.created, token.expires, token.revoked);
   HEADWAY_RETURN_IF_ERROR(insert.Run());
+  HEADWAY_RETURN_IF_ERROR(WriteDown(audit));
   return transaction.Commit();
 }
 
@@ -645,7 +682,7 @@ Result<std::vector<TokenRow>> SqliteStore::ListTokens() {
   return tokens;
 }
 
-Status SqliteStore::RevokeToken(std::string_view id, std::int64_t when) {
+Status SqliteStore::RevokeToken(std::string_view id, std::int64_t when, const AuditRow& audit) {
   const std::lock_guard lock(write_mutex_);
   HEADWAY_RETURN_IF_ERROR(CheckFile());
   Transaction transaction(writer_.get(), "BEGIN IMMEDIATE", kWrite);
@@ -660,6 +697,7 @@ Status SqliteStore::RevokeToken(std::string_view id, std::int64_t when) {
   }
   Query update(writer_.get(), kWrite, "UPDATE token SET revoked = ? WHERE id = ?", when, Text{id});
   HEADWAY_RETURN_IF_ERROR(update.Run());
+  HEADWAY_RETURN_IF_ERROR(WriteDown(audit));
   return transaction.Commit();
 }
 

@@ -155,13 +155,13 @@ TEST_F(SqliteStoreTest, ANewerOneIsRefused) {
 
 TEST_F(SqliteStoreTest, AnOlderOneIsBroughtUpToDate) {
   Fill(100);
-  Do(path_, "DROP TABLE token; PRAGMA user_version = 1");
+  Do(path_, "DROP TABLE token; DROP TABLE audit; PRAGMA user_version = 1");
   EXPECT_TRUE(CheckSqliteStore(path_).ok());
   const auto store = Open();
   EXPECT_EQ(*store->ReadSlots(identity_.uid, 0, 100), TestSlots(0, 100));
   TokenRow token;
   token.id = "one";
-  EXPECT_TRUE(store->AddToken(token).ok());
+  EXPECT_TRUE(store->AddToken(token, {}).ok());
   EXPECT_EQ(Do(path_, "PRAGMA user_version"), "2");
 }
 
