@@ -124,16 +124,27 @@ class Directory {
     return OkStatus();
   }
 
-  void Tidy() {
-    if (options_.keep_ns <= 0) return;
+  /// Deletes what has been there for long. Whether it is there the server is asked at that moment.
+  Status Tidy() {
+    if (options_.keep_ns <= 0) return OkStatus();
     const Result<std::vector<std::string>> projects = journal::ListProjects(dir_);
-    if (!projects.ok()) return;
+    if (!projects.ok()) return OkStatus();
+    bool asked = false;
     for (const std::string& project : *projects) {
       if (!options_.project.empty() && project != options_.project) continue;
       const Result<std::vector<runs::Run>> runs = runs::List({dir_}, project);
       if (!runs.ok()) continue;
       const WallNs now = SystemClock::WallNow();
-      for (const runs::Run& run : Outlived(*runs, there_, acknowledged_, now, options_.keep_ns)) {
+      std::vector<runs::Run> outlived =
+          Outlived(*runs, there_, acknowledged_, now, options_.keep_ns);
+      if (outlived.empty()) continue;
+      if (!asked) {
+        AskAgain();
+        HEADWAY_RETURN_IF_ERROR(Round());
+        asked = true;
+        outlived = Outlived(*runs, there_, acknowledged_, now, options_.keep_ns);
+      }
+      for (const runs::Run& run : outlived) {
         const Result<RunFacts> facts = LearnFacts(run);
         // A supervisor may wait, and what was not copied yet is nobody's to delete.
         if (!facts.ok() || !WhyKept(*facts).empty()) continue;
@@ -145,6 +156,7 @@ class Directory {
         }
       }
     }
+    return OkStatus();
   }
 
  private:
@@ -191,6 +203,13 @@ Status RunAgent(const AgentOptions& options) {
          ++directory) {
       status = directory->Round();
     }
+    if (status.ok() && !last && clock.Mono() >= tidy) {
+      for (auto directory = directories.begin(); status.ok() && directory != directories.end();
+           ++directory) {
+        status = directory->Tidy();
+      }
+      tidy = clock.Mono() + std::clamp(options.keep_ns, kRoundNs, kTidyNs);
+    }
     if (!status.ok()) {
       if (IsHopeless(status) || last) return status;
       if (trouble.empty()) Complain("warning: " + status.message() + "; trying again");
@@ -203,10 +222,6 @@ Status RunAgent(const AgentOptions& options) {
       trouble.clear();
       pause = kRoundNs;
       if (last) return OkStatus();
-      if (clock.Mono() >= tidy) {
-        for (Directory& directory : directories) directory.Tidy();
-        tidy = clock.Mono() + std::clamp(options.keep_ns, kRoundNs, kTidyNs);
-      }
       if (clock.Mono() >= ask_again) {
         for (Directory& directory : directories) directory.AskAgain();
         ask_again = clock.Mono() + kAskAgainNs;

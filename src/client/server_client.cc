@@ -44,6 +44,9 @@ Code CodeOf(int status) {
     case 401: return Code::kUnauthenticated;
     case 403: return Code::kPermissionDenied;
     case 404: return Code::kUnimplemented;
+    case 400:
+    case 413:
+    case 431: return Code::kInvalidArgument;
     case 408:
     case 429:
     case 502:

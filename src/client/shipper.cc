@@ -249,7 +249,11 @@ Result<std::uint32_t> Shipper::Journal::Checksum() const {
   std::vector<Slot> slots;
   for (std::uint64_t at = 0; at < end; at += slots.size()) {
     HEADWAY_RETURN_IF_ERROR(ReadSlots(at, std::min(kBlockSlots, end - at), &slots));
-    if (slots.empty()) return Status(Code::kDataLoss, source.path + " has become shorter");
+    if (slots.empty()) {
+      return Status(Code::kDataLoss, source.path + " has " + std::to_string(at) +
+                                         " records, and the server keeps " + std::to_string(end) +
+                                         ": what it has more was lost here");
+    }
     crc = Crc32c(slots.data(), slots.size() * kSlotBytes, crc);
   }
   return crc;
@@ -285,7 +289,11 @@ Result<bool> Shipper::Round() {
         continue;
       }
       const Result<bool> complete = journal->AddTo(&load);
-      if (!complete.ok()) return complete.status();
+      if (!complete.ok()) {
+        // What is wrong with one file is no reason to keep the others here.
+        if (refused++ == 0) refusal_ = complete.status();
+        continue;
+      }
       if (!*complete) again.push_back(journal);
     }
     const Result<bool> sent = Send(load);
@@ -334,6 +342,7 @@ Result<bool> Shipper::Send(const Load& load) {
       journal.next_end = position.slots();
       journal.header_needed = position.header_needed();
       journal.complete = position.complete();
+      if (!journal.complete) incomplete_uids_.push_back(journal.source.header.uid);
       continue;
     }
     if (position.header_needed() || position.slots() < sent) {

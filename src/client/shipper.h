@@ -35,6 +35,8 @@ class Shipper {
 
   /// Journals of which the server has all, for good, since the last call.
   std::vector<JournalUid> TakeComplete() { return std::exchange(complete_uids_, {}); }
+  /// Journals of which it had not when it was asked first, since the last call.
+  std::vector<JournalUid> TakeIncomplete() { return std::exchange(incomplete_uids_, {}); }
 
   std::uint64_t slots_sent() const { return slots_sent_; }
   /// Journals that were found.
@@ -56,6 +58,7 @@ class Shipper {
   std::vector<std::unique_ptr<Journal>> journals_;
   Status refusal_;
   std::vector<JournalUid> complete_uids_;
+  std::vector<JournalUid> incomplete_uids_;
   std::size_t complete_ = 0;  // of those no longer among journals_
   std::uint64_t slots_sent_ = 0;
 };

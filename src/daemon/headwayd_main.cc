@@ -148,7 +148,7 @@ Result<int> BackUp(std::vector<std::string> arguments) {
     bytes = *copied;
   }
   const std::string& looked_at = target.empty() ? source : target;
-  {
+  if (target.empty()) {
     ProgressLine line("checking");
     HEADWAY_RETURN_IF_ERROR(
         store::CheckSqliteStore(looked_at, [&line](double share) { line.Update(share); }));

@@ -158,6 +158,15 @@ std::optional<std::string_view> SlotUnpacker::Unpack(const JournalUid& uid,
   if (packed.codec != kSlotsCodec || packed.slots > kSlotsMost || context_ == nullptr) {
     return std::nullopt;
   }
+  // One frame, and one that shows damage: what keeps it relies on that.
+  constexpr std::size_t kDescriptor = 4;  // behind the magic number
+  constexpr unsigned char kChecksum = 1 << 2;
+  if (packed.bytes.size() <= kDescriptor ||
+      (static_cast<unsigned char>(packed.bytes[kDescriptor]) & kChecksum) == 0 ||
+      ZSTD_findFrameCompressedSize(packed.bytes.data(), packed.bytes.size()) !=
+          packed.bytes.size()) {
+    return std::nullopt;
+  }
   const auto count = static_cast<std::size_t>(packed.slots);
   planes_.resize(kSlotBytes * count);
   const std::size_t size = ZSTD_decompressDCtx(context_.get(), planes_.data(), planes_.size(),

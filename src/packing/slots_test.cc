@@ -121,6 +121,21 @@ TEST(PackedSlots, DamageIsNoticed) {
   }
 }
 
+TEST(PackedSlots, AFrameIsOneAndHasAChecksum) {
+  const std::string slots = Steps(0, 100);
+  const std::string packed = Pack(0, slots);
+  std::string planes(slots.size(), '\0');
+  ASSERT_EQ(ZSTD_decompress(planes.data(), planes.size(), packed.data(), packed.size()),
+            planes.size());
+  std::string plain(ZSTD_compressBound(planes.size()), '\0');
+  plain.resize(ZSTD_compress(plain.data(), plain.size(), planes.data(), planes.size(), 3));
+  EXPECT_FALSE(Unpack(0, 100, plain).has_value()) << "no checksum";
+  const std::string skipped("\x50\x2a\x4d\x18\x02\0\0\0xx", 10);
+  EXPECT_FALSE(Unpack(0, 100, skipped + packed).has_value());
+  EXPECT_FALSE(Unpack(0, 100, packed + skipped).has_value());
+  EXPECT_FALSE(Unpack(0, 0, "").has_value());
+}
+
 TEST(PackedSlots, TheFormatIsWhatTheDocumentSays) {
   // The example of docs/formats/packed-slots.md: two steps, a second apart, before zstd.
   const std::uint32_t high = journal::MetaHigh(RecordType::kStepStart, 0);

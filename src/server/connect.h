@@ -26,6 +26,7 @@ struct Caller {
   Permissions permissions = {};  ///< what it may do
   std::string project = {};      ///< only there; empty: everywhere
   std::string run = {};          ///< only with that run of it, by name; empty: with all
+  std::int64_t expires = 0;      ///< wall time after which nobody is that any more; 0: none
   bool json = false;  ///< the answer becomes JSON, which takes much memory while it is made
 };
 

@@ -217,8 +217,8 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
     std::uint64_t& have = journal.state.slots;
     position->set_slots(have);
     position->set_complete(journal.state.writer == Liveness::kDead);
-    if (piece.first_slot() > have) continue;          // a gap: the position tells
-    if (position->complete() && count > 0) continue;  // nothing changes any more
+    if (piece.first_slot() > have) continue;  // a gap: the position tells
+    if (position->complete()) continue;       // nothing changes any more
     if (count == 0 && piece.header().empty() && piece.writer() == v1::WRITER_STATE_UNSPECIFIED) {
       continue;  // a question
     }

@@ -204,10 +204,31 @@ TEST_F(JournalServiceTest, TheEndIsToldWithAChecksum) {
   position = Put(question);
   EXPECT_TRUE(position.complete());
   EXPECT_EQ(store_->FindJournal(header_.uid)->state.writer, Liveness::kDead) << "it only asks";
+  // Nothing opens it again.
+  for (const v1::JournalPiece& more :
+       {Piece(0, ""), Piece(3, Slots(3, 1)), Piece(0, Slots(0, 4), false), Piece(9, "", false)}) {
+    position = Put(more);
+    EXPECT_TRUE(position.complete());
+    EXPECT_EQ(position.slots(), 3u);
+    EXPECT_EQ(store_->FindJournal(header_.uid)->state.writer, Liveness::kDead);
+  }
+  EXPECT_EQ(Kept(), Slots(0, 3));
   end.set_first_slot(2);
-  EXPECT_EQ(Put(end).slots(), 0u) << "fewer than are kept";
+  EXPECT_EQ(Put(end).slots(), 3u) << "it was told before";
   end.set_slots(Slot(2, 2));
   EXPECT_EQ(CodeOf(end), Code::kInvalidArgument) << "with slots";
+}
+
+TEST_F(JournalServiceTest, AnEndBeforeWhatIsKeptIsNone) {
+  Put(Piece(0, Slots(0, 3)));
+  const std::string two = Slots(0, 2);
+  v1::JournalPiece end = Piece(2, "", false);
+  end.set_writer(v1::WRITER_STATE_DEAD);
+  end.set_checksum(Crc32c(two.data(), two.size()));
+  const v1::JournalPosition position = Put(end);
+  EXPECT_EQ(position.slots(), 0u);
+  EXPECT_FALSE(position.complete());
+  EXPECT_EQ(Kept(), Slots(0, 3));
 }
 
 TEST_F(JournalServiceTest, RefusesWhatIsNoPiece) {

@@ -109,6 +109,7 @@ Result<std::optional<Caller>> Tokens::Find(const std::array<std::uint8_t, 32>& h
   caller.permissions = PermissionsOf(row.role).value_or(Permissions());
   caller.project = row.project;
   caller.run = row.run;
+  caller.expires = row.expires;
   return std::optional(std::move(caller));
 }
 
@@ -141,6 +142,9 @@ Result<v1::CreateTokenResponse> Tokens::Create(const Caller& caller,
   row.run = request.run();
   row.created = clock_->Wall().ns;
   if (request.lifetime_ns() > 0) row.expires = row.created + request.lifetime_ns();
+  if (caller.expires != 0 && (row.expires == 0 || row.expires > caller.expires)) {
+    row.expires = caller.expires;
+  }
   const std::unique_lock lock(mutex_);
   if (by_hash_.size() >= kTokensMost) {
     return Status(Code::kResourceExhausted,

@@ -150,6 +150,11 @@ def test_nobody_gives_away_more_than_they_have(server: Server) -> None:
                 {"role": "viewer", "run": "r"}, {"role": "viewer", "name": "a\nb"},
                 {"role": "viewer", "lifetimeNs": str(2**63 - 1)}):  # fmt: skip
         assert create(server, **bad)[0] == 400, bad
+    # Nor for longer.
+    brief = secret(server, role="admin", lifetimeNs=str(3600 * 10**9))
+    for lifetime in ("0", str(10**18), str(10**9)):
+        token = create(server, brief, role="admin", lifetimeNs=lifetime)[1]["token"]
+        assert 0 < int(token["expires"]) - time.time_ns() <= 3600 * 10**9
     # Who sees and revokes whose.
     other = create(server, role="writer", project="q")[1]["token"]["id"]
     seen = server.call("TokenService/ListTokens", {}, of_p)[1]["tokens"]

@@ -322,6 +322,35 @@ def test_an_agent_sends_what_there_is_and_tidies_up(
     assert not list((headway.data / "acknowledged").rglob("*/*"))
 
 
+def test_an_agent_deletes_nothing_that_the_server_has_lost(
+    headway: Headway, server: Server, tmp_path: Path
+) -> None:
+    node = {"HEADWAY_NODE_DIR": str(tmp_path / "node")}
+    headway("backup", tmp_path / "empty", "--dir", server.folder)
+    for run in "ab":
+        headway(*train(headway, tmp_path, run, 1, 20))
+    agent = headway.start("agent", "--keep", "4s", env=server.env | node)
+    wait_until(lambda: list((headway.data / "acknowledged").rglob("*/*")), "acknowledgements")
+    # While it is idle the server loses everything, or is not there.
+    server.kill()
+    store = server.folder / "server/records.sqlite"
+    for name in ("records.sqlite", "records.sqlite-wal", "records.sqlite-shm"):
+        store.with_name(name).unlink(missing_ok=True)
+    time.sleep(5)
+    assert headway.json("goodput", "a")["state"] == "completed"
+    (tmp_path / "empty").rename(store)
+    server.start()
+    # It gets it again, and only then, and not at once, it goes here.
+    wait_until(lambda: headway("goodput", "b", env=server.env, code=None).returncode == 0, "b")
+    assert headway.json("goodput", "a")["state"] == "completed"
+    wait_until(lambda: not journals(headway), "tidying up")
+    for run in "ab":
+        assert headway.json("goodput", run, env=server.env)["state"] == "completed"
+    agent.terminate()
+    assert agent.wait(timeout=30) == 0
+    agent.communicate()
+
+
 def test_an_agent_without_a_right_to_send_says_so(headway: Headway, server: Server) -> None:
     assert "token" in headway("agent", "--server", server.url, code=5).stderr
     headway("agent", code=2)

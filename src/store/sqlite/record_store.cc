@@ -918,8 +918,7 @@ Result<std::uint64_t> BackUpSqliteStore(const std::string& path, const std::stri
     return Status(Code::kAlreadyExists, *to + " is there already; name another file");
   };
   if (::lstat(to->c_str(), &info) == 0) return exists();
-  const std::string part = *to + ".part";
-  ::unlink(part.c_str());
+  const std::string part = *to + "." + ToHex(RandomUid<BasicUid<struct PartTag>>()) + ".part";
   HEADWAY_RETURN_IF_ERROR(MakeFile(part));
   Status status;
   {
@@ -931,6 +930,15 @@ Result<std::uint64_t> BackUpSqliteStore(const std::string& path, const std::stri
     if (status.ok()) status = transaction.status();
     if (status.ok()) status = ReadInteger(from->get(), "SELECT count(*) FROM project").status();
     if (status.ok()) status = (*copy)->CopyFrom(from->get(), kPagesAtOnce, progress);
+    // Whoever reads the copy then makes no files beside it; a server that opens it sets it back.
+    if (status.ok()) status = (*copy)->Execute("PRAGMA journal_mode = DELETE", kCopy);
+  }
+  if (status.ok()) {
+    status = CheckSqliteStore(part);
+    if (status.code() == Code::kDataLoss) {
+      status = {Code::kDataLoss, "what was copied of " + *real + " is damaged: " +
+                                     status.message() + "; nothing is kept of the copy"};
+    }
   }
   // SQLite syncs what it writes; a copy need not be one that others were reading.
   if (status.ok()) {

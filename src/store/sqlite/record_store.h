@@ -45,8 +45,8 @@ Status CheckSqliteStore(const std::string& path, const ProgressFunction& progres
 
 /// Copies the database, as it is at one instant, to `target`, which may not be there yet; a server
 /// may have it open, and goes on writing meanwhile. Returns once the copy is durable, with its
-/// bytes; a call that fails or is killed leaves no `target` (but perhaps `target`.part, which the
-/// next one replaces). AlreadyExists; NotFound; ResourceExhausted; DataLoss.
+/// bytes, and found sound; a call that fails or is killed leaves no `target` (but perhaps a file
+/// beside it that ends in .part). AlreadyExists; NotFound; ResourceExhausted; DataLoss.
 Result<std::uint64_t> BackUpSqliteStore(const std::string& path, const std::string& target,
                                         const ProgressFunction& progress = {});
 

@@ -294,10 +294,18 @@ TEST_F(SqliteStoreTest, ABackupReplacesNothingAndLeavesNothing) {
   const std::string nowhere = JoinPath(directory_.path(), "none/copy");
   ExpectFault(BackUpSqliteStore(path_, nowhere).status(), Code::kNotFound, "none");
   const std::string other = JoinPath(directory_.path(), "other");
-  Replace(other + ".part", "left by one that was killed");
+  const std::size_t before = ListDirectory(directory_.path())->size();
   EXPECT_TRUE(BackUpSqliteStore(path_, other).ok());
   EXPECT_TRUE(CheckSqliteStore(other).ok());
-  EXPECT_FALSE(std::filesystem::exists(other + ".part"));
+  EXPECT_EQ(ListDirectory(directory_.path())->size(), before + 1);
+  // What is damaged is no backup.
+  std::string damaged = Content(path_);
+  const std::size_t frame = damaged.find("\x28\xb5\x2f\xfd");
+  ASSERT_NE(frame, std::string::npos);
+  damaged[frame + 20] = static_cast<char>(damaged[frame + 20] ^ 0x40);
+  Replace(path_, damaged);
+  ExpectFault(BackUpSqliteStore(path_, copy + "3").status(), Code::kDataLoss, path_);
+  EXPECT_EQ(ListDirectory(directory_.path())->size(), before + 1);
   ExpectFault(BackUpSqliteStore(JoinPath(directory_.path(), "missing"), copy + "2").status(),
               Code::kNotFound, "missing");
   EXPECT_FALSE(std::filesystem::exists(copy + "2"));
