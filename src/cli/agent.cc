@@ -115,6 +115,8 @@ class Directory {
 
   Status Round() {
     const Result<bool> done = shipper_->Round();
+    // To a server that lost it, and gets it again, it came only now.
+    for (const JournalUid& uid : shipper_->TakeIncomplete()) acknowledged_.Forget(uid);
     for (const JournalUid& uid : shipper_->TakeComplete()) {
       there_.insert(uid);
       if (options_.keep_ns > 0) Tell(acknowledged_.Note(uid, SystemClock::WallNow()));

@@ -339,8 +339,15 @@ def test_an_agent_deletes_nothing_that_the_server_has_lost(
     time.sleep(5)
     assert headway.json("goodput", "a")["state"] == "completed"
     (tmp_path / "empty").rename(store)
+    restored = time.time_ns()
     server.start()
-    # It gets it again, and only then, and not at once, it goes here.
+
+    def marks() -> list[int]:
+        found = (headway.data / "acknowledged").rglob("*/*")
+        return [int(path.read_text() or 0) for path in found if path.is_file()]
+
+    # It gets it again, and only then, and not at once, it goes here: the time begins anew.
+    wait_until(lambda: any(mark > restored for mark in marks()), "new acknowledgements")
     wait_until(lambda: headway("goodput", "b", env=server.env, code=None).returncode == 0, "b")
     assert headway.json("goodput", "a")["state"] == "completed"
     wait_until(lambda: not journals(headway), "tidying up")
