@@ -10,13 +10,15 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "headway runs on little-endian machines");
 
+constexpr std::uint32_t kPolynomial = 0x82f63b78;  // reflected
+
 using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
 
 constexpr Tables MakeTables() {
   Tables tables{};
   for (std::uint32_t i = 0; i < 256; ++i) {
     std::uint32_t crc = i;
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82f63b78u : 0u);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? kPolynomial : 0u);
     tables[0][i] = crc;
   }
   for (std::size_t k = 1; k < 8; ++k) {
@@ -107,7 +109,7 @@ constexpr std::uint32_t Multiply(std::uint32_t a, std::uint32_t b) {
   std::uint32_t product = 0;
   for (std::uint32_t bit = 1u << 31; bit != 0; bit >>= 1) {
     if ((a & bit) != 0) product ^= b;
-    b = (b >> 1) ^ ((b & 1) != 0 ? 0x82f63b78u : 0u);
+    b = (b >> 1) ^ ((b & 1) != 0 ? crc32c_internal::kPolynomial : 0u);
   }
   return product;
 }

@@ -1,7 +1,6 @@
 #include "cli/agent.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,17 +9,15 @@
 #include <utility>
 
 #include "base/files.h"
+#include "cli/place.h"
 
 #ifdef HEADWAY_REMOTE
 #include <headway/v1/journal_service.pb.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/signalfd.h>
 
+#include "cli/beside.h"
 #include "cli/output.h"
-#include "cli/place.h"
 #include "cli/run_files.h"
-#include "cli/text.h"
 #include "client/server_client.h"
 #include "client/shipper.h"
 #endif
@@ -36,11 +33,7 @@ Status Acknowledged::Note(const JournalUid& uid, WallNs now) {
   const std::string path = JoinPath(directory_, ToHex(uid));
   const UniqueFd file = OpenFile(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
   if (!file.ok()) return ErrnoStatus(errno, "write", path);
-  const std::string text = std::to_string(now.ns) + "\n";
-  if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    return ErrnoStatus(errno, "write", path);
-  }
-  return OkStatus();
+  return WriteAll(file.get(), std::to_string(now.ns) + "\n", path);
 }
 
 std::optional<WallNs> Acknowledged::Since(const JournalUid& uid) const {
@@ -181,12 +174,8 @@ class Directory {
 }  // namespace
 
 Status RunAgent(const AgentOptions& options) {
-  sigset_t endings;
-  ::sigemptyset(&endings);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&endings, number);
-  ::sigprocmask(SIG_BLOCK, &endings, nullptr);
-  const UniqueFd signals(::signalfd(-1, &endings, SFD_CLOEXEC));
-  if (!signals.ok()) return ErrnoStatus(errno, "watch", "signals");
+  Beside beside;  // nobody: for the signals that ask to end
+  HEADWAY_RETURN_IF_ERROR(beside.Begin());
   const SystemClock clock;
   client::ServerClient client({.url = options.server, .token = options.token}, &clock);
   std::vector<Directory> directories;
@@ -229,7 +218,7 @@ Status RunAgent(const AgentOptions& options) {
         ask_again = clock.Mono() + kAskAgainNs;
       }
     }
-    pollfd ready = {signals.get(), POLLIN, 0};
+    pollfd ready = {beside.company().signals, POLLIN, 0};
     const timespec timeout = {static_cast<time_t>(pause / kNanosPerSecond),
                               static_cast<long>(pause % kNanosPerSecond)};
     // What has been recorded until then is still sent.
@@ -239,9 +228,7 @@ Status RunAgent(const AgentOptions& options) {
 
 #else
 
-Status RunAgent(const AgentOptions&) {
-  return {Code::kUnimplemented, "this headway was built without what speaks to servers"};
-}
+Status RunAgent(const AgentOptions&) { return NoServersBuilt(); }
 
 #endif
 

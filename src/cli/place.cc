@@ -58,6 +58,10 @@ Status CheckName(std::string_view what, std::string_view name) {
   return CheckStoredName(what, name);
 }
 
+Status NoServersBuilt() {
+  return {Code::kUnimplemented, "this headway was built without what speaks to servers"};
+}
+
 Status ResolveServer(Place* place) {
   if (place->server.empty() && !place->dirs.empty()) return OkStatus();
   return ResolveReceiver(place);

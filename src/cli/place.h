@@ -33,6 +33,9 @@ void DescribeOptionalRun(Description* description, std::optional<std::string>* r
 /// Fills in what was not said: HEADWAY_DIR, else ~/.headway; HEADWAY_PROJECT, else "default".
 /// InvalidArgument for a name that can be none; FailedPrecondition without any directory.
 Status Resolve(Place* place);
+/// What commands that need a server say where headway was built without what speaks to one.
+Status NoServersBuilt();
+
 /// Whether a server is asked: --server, else HEADWAY_SERVER unless --dir is given; then its token
 /// is HEADWAY_TOKEN. `place->server` stays empty where none is. InvalidArgument for what is no URL.
 Status ResolveServer(Place* place);

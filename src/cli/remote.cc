@@ -225,24 +225,16 @@ Result<Shipped> Ship(const ShipOptions& options) {
 #else
 
 namespace headway::cli {
-namespace {
-
-Status NotBuilt() {
-  return {Code::kUnimplemented, "this headway was built without what speaks to servers"};
-}
-
-}  // namespace
-
 Result<std::unique_ptr<AskedRun>> AskServer(const Place&, const std::string&, const TimeOptions&) {
-  return NotBuilt();
+  return NoServersBuilt();
 }
 
 std::function<Result<bool>()> ShippingRounds(const transfer::Scope&, const std::string&,
                                              const std::string&) {
-  return []() -> Result<bool> { return NotBuilt(); };
+  return []() -> Result<bool> { return NoServersBuilt(); };
 }
 
-Result<Shipped> Ship(const ShipOptions&) { return NotBuilt(); }
+Result<Shipped> Ship(const ShipOptions&) { return NoServersBuilt(); }
 
 }  // namespace headway::cli
 

@@ -61,6 +61,17 @@ void WriteFields(const v1::Token& token, JsonWriter* json) {
   time("revoked", token.revoked());
 }
 
+// `secret` empty: without.
+void PrintJson(const Context& context, const v1::Token& token, const std::string& secret = {}) {
+  std::string text;
+  JsonWriter json(&text, 1);
+  json.BeginObject();
+  WriteFields(token, &json);
+  if (!secret.empty()) json.Field("secret", secret);
+  json.EndObject();
+  *context.out << text << "\n";
+}
+
 Status Create(const Context& context, Place* place, const NewToken& wanted) {
   v1::CreateTokenRequest request;
   request.set_name(wanted.name);
@@ -77,12 +88,7 @@ Status Create(const Context& context, Place* place, const NewToken& wanted) {
              "; it is shown this once");
     return OkStatus();
   }
-  std::string text;
-  JsonWriter json(&text, 1);
-  json.BeginObject();
-  WriteFields(response.token(), &json);
-  json.Field("secret", response.secret()).EndObject();
-  *context.out << text << "\n";
+  PrintJson(context, response.token(), response.secret());
   return OkStatus();
 }
 
@@ -133,12 +139,7 @@ Status Revoke(const Context& context, Place* place, const std::string& id) {
     *context.out << "token " << response.token().id() << " is good for nothing any more\n";
     return OkStatus();
   }
-  std::string text;
-  JsonWriter json(&text, 1);
-  json.BeginObject();
-  WriteFields(response.token(), &json);
-  json.EndObject();
-  *context.out << text << "\n";
+  PrintJson(context, response.token());
   return OkStatus();
 }
 
@@ -175,13 +176,10 @@ Status Log(const Context& context, Place* place, std::int64_t limit) {
 
 #else
 
-Status NotBuilt() {
-  return {Code::kUnimplemented, "this headway was built without what speaks to servers"};
-}
-Status Create(const Context&, Place*, const NewToken&) { return NotBuilt(); }
-Status List(const Context&, Place*) { return NotBuilt(); }
-Status Revoke(const Context&, Place*, const std::string&) { return NotBuilt(); }
-Status Log(const Context&, Place*, std::int64_t) { return NotBuilt(); }
+Status Create(const Context&, Place*, const NewToken&) { return NoServersBuilt(); }
+Status List(const Context&, Place*) { return NoServersBuilt(); }
+Status Revoke(const Context&, Place*, const std::string&) { return NoServersBuilt(); }
+Status Log(const Context&, Place*, std::int64_t) { return NoServersBuilt(); }
 
 #endif
 
@@ -198,9 +196,8 @@ class TokensCreateCommand final : public Command {
         "Makes a token of a server and prints it, this once: the server keeps a hash of it. A "
         "program or a person sends it along (HEADWAY_TOKEN). A viewer lists and reads runs; a "
         "writer sends journals and reads nothing, which is all that a training job needs; an "
-        "editor "
-        "does both; an admin also makes and revokes tokens. Nobody can give away more than they "
-        "have.");
+        "editor does both; an admin also makes and revokes tokens. Nobody can give away more than "
+        "they have.");
     description->Choice("--role", "ROLE", {"viewer", "writer", "editor", "admin"}, &token_.role,
                         "what it is good for (viewer)");
     description->Option("--name", "NAME", &token_.name, "whose it is, for people");
