@@ -51,11 +51,7 @@ class FleetingStore : public store::RecordStore {
     return slots.substr(first * store::kSlotBytes,
                         std::min(count, there - first) * store::kSlotBytes);
   }
-  Result<std::vector<std::string>> ListProjects() override { return std::vector<std::string>(); }
-  Result<std::vector<store::RunRow>> ListRuns(std::string_view, std::string_view) override {
-    return std::vector<store::RunRow>();
-  }
-  Result<store::RunRow> FindRun(const RunUid&) override { return Status(Code::kNotFound, "none"); }
+  Result<bool> WasPurged(const RunUid&) override { return false; }
   Result<std::vector<store::Journal>> ListJournals(const RunUid& uid) override {
     std::vector<store::Journal> all;
     for (const auto& [journal_uid, kept] : journals_) {

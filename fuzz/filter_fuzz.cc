@@ -19,8 +19,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   known.goodput = 0.5;
   const Report unknown;
   const std::array<FilterRow, 2> rows = {
-      [&](std::size_t field) { return RunFieldValue("a", known, field); },
-      [&](std::size_t field) { return RunFieldValue("b", unknown, field); },
+      [&](std::size_t field, std::string_view) { return RunFieldValue("a", known, field); },
+      [&](std::size_t field, std::string_view) { return RunFieldValue("b", unknown, field); },
   };
   if (const Result<Filter> filter = Filter::Parse(text, RunFields()); filter.ok()) {
     for (const FilterRow& row : rows) (void)filter->Matches(row);

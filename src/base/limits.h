@@ -86,7 +86,22 @@ inline constexpr int kAppendPieces = 1000;
 inline constexpr std::uint64_t kAppendSlots = std::uint64_t{4} << 20;
 inline constexpr int kRunsPage = 1000;
 inline constexpr int kAuditPage = 1000;
+inline constexpr int kOperationsPage = 1000;
 inline constexpr int kRowsPage = 100'000;
 inline constexpr int kRowsPageJson = 5'000;
+
+/// What people and programs may say of a run.
+inline constexpr std::size_t kRunLabels = 64;
+inline constexpr std::size_t kRunLabelBytes = 1024;
+inline constexpr std::size_t kRunConfigs = 1000;
+inline constexpr std::size_t kRunConfigBytes = std::size_t{4} << 10;
+inline constexpr std::size_t kRunTextBytes = std::size_t{4} << 10;
+inline constexpr std::size_t kRunTools = 16;
+inline constexpr std::size_t kRequestIdBytes = 128;
+
+/// How long a deleted run can be shown again, before it is removed.
+inline constexpr int kDeletedDays = 30;
+/// Operations that have finished are forgotten after so many days.
+inline constexpr int kOperationDays = 30;
 
 }  // namespace headway::limits

@@ -10,6 +10,7 @@
 #include "cli/place.h"
 #include "cli/progress.h"
 #include "cli/run_files.h"
+#include "cli/server_runs.h"
 #include "cli/text.h"
 
 namespace headway::cli {
@@ -54,15 +55,30 @@ class RunsDeleteCommand final : public Command {
   void Describe(Description* description) override {
     description->Text(
         "Deletes the journals of one run for good. Asks first; refuses while a process of the run "
-        "is alive. Other runs of the same name stay.");
+        "is alive. Other runs of the same name stay. On a server (--server, which has to be said "
+        "here) the run is hidden, with what it records from then on, and removed after thirty "
+        "days; by force it is removed at once and for ever.");
     DescribeRun(description, &run_);
     description->Flag("-y,--yes", &yes_, "do not ask");
+    description->Flag("--force", &force_, "remove it from the server for ever");
     DescribePlace(description, &place_);
+    description->Option("--server", "URL", &place_.server, "delete it on a server instead");
     description->Example("headway runs delete llama-7b --yes", "deletes its newest run");
   }
 
   Result<int> Run(const Context& context) override {
     const WallNs now = SystemClock::WallNow();
+    // HEADWAY_SERVER alone does not make a local deletion one of everybody's copy, or the reverse.
+    if (!place_.server.empty()) {
+      HEADWAY_RETURN_IF_ERROR(ResolveReceiver(&place_));
+      HEADWAY_RETURN_IF_ERROR(MakeSure("run " + PrintableLine(run_) + " on " + place_.server +
+                                       (force_ ? " for ever" : "")));
+      HEADWAY_RETURN_IF_ERROR(DeleteServerRun(context, place_, run_, force_));
+      return 0;
+    }
+    if (force_) {
+      return Status(Code::kInvalidArgument, "--force removes a run from a server: --server URL");
+    }
     const Result<runs::Run> run = FindRun(&place_, run_);
     if (!run.ok()) {
       // A call that can't work, or a run that is not there.
@@ -131,6 +147,7 @@ class RunsDeleteCommand final : public Command {
 
   std::string run_;
   bool yes_ = false;
+  bool force_ = false;
   Place place_;
 };
 

@@ -8,6 +8,7 @@
 #include "cli/place.h"
 #include "cli/progress.h"
 #include "cli/run_files.h"
+#include "cli/server_runs.h"
 #include "cli/shares.h"
 #include "cli/table.h"
 #include "cli/text.h"
@@ -27,7 +28,9 @@ class RunsListCommand final : public Command {
         "A name that was used again stands for its newest run; the older ones are NAME@DATE.\n"
         "A filter compares fields (name, project, state, start, elapsed, goodput, attempts) with "
         "= != < <= > >=, or a text with : for 'contains'; AND, OR, NOT and parentheses combine "
-        "them, and OR binds tighter than AND.");
+        "them, and OR binds tighter than AND. A server's runs have further fields: end, last_step, "
+        "group, phase, orchestrator, workload, creator, uid, create_time, update_time, "
+        "delete_time, labels.KEY.");
     description->Choice(
         "--state", "STATE",
         {"not_started", "running", "restarting", "completed", "failed", "interrupted"}, &state_,
@@ -38,7 +41,9 @@ class RunsListCommand final : public Command {
                         "e.g. 'goodput desc, name'; the newest first without it");
     description->Count("--limit", "N", 1, &limit_, "how many runs (text: 50, JSON: all)");
     description->Flag("--all-projects", &all_projects_, "the runs of every project");
+    description->Flag("--deleted", &deleted_, "the deleted ones of a server, too");
     DescribePlace(description, &place_);
+    DescribeServer(description, &place_);
     description->Example("headway runs list", "the runs of the default project");
     description->Example(
         "headway runs list --filter 'state = failed AND name:llama' --order-by 'goodput'",
@@ -46,6 +51,22 @@ class RunsListCommand final : public Command {
   }
 
   Result<int> Run(const Context& context) override {
+    HEADWAY_RETURN_IF_ERROR(ResolveServer(&place_));
+    if (!place_.server.empty()) {
+      ServerList wanted{.filter = filter_,
+                        .order_by = order_by_,
+                        .limit = limit_,
+                        .all_projects = all_projects_,
+                        .deleted = deleted_};
+      if (!state_.empty()) {
+        wanted.filter = "state = " + state_ + (filter_.empty() ? "" : " AND (" + filter_ + ")");
+      }
+      HEADWAY_RETURN_IF_ERROR(ListServerRuns(context, place_, wanted));
+      return 0;
+    }
+    if (deleted_) {
+      return Status(Code::kInvalidArgument, "--deleted asks a server: --server URL");
+    }
     HEADWAY_RETURN_IF_ERROR(ResolveToRead(&place_));
     const Result<Filter> filter = Filter::Parse(filter_, RunFields());
     if (!filter.ok()) {
@@ -119,8 +140,9 @@ class RunsListCommand final : public Command {
 
  private:
   static FilterRow RowOf(const RunFacts& facts) {
-    return
-        [&facts](std::size_t field) { return RunFieldValue(facts.run.name, facts.report, field); };
+    return [&facts](std::size_t field, std::string_view) {
+      return RunFieldValue(facts.run.name, facts.report, field);
+    };
   }
 
   /// The runs of the project, or of all of them, the newest first.
@@ -184,6 +206,7 @@ class RunsListCommand final : public Command {
   std::string filter_;
   std::string order_by_;
   bool all_projects_ = false;
+  bool deleted_ = false;
   std::optional<std::int64_t> limit_;
   Place place_;
 };

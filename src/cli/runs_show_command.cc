@@ -7,6 +7,7 @@
 #include "cli/place.h"
 #include "cli/report_text.h"
 #include "cli/run_files.h"
+#include "cli/server_runs.h"
 #include "cli/shares.h"
 #include "cli/table.h"
 #include "cli/text.h"
@@ -97,10 +98,16 @@ class RunsShowCommand final : public Command {
     description->Count("--lines", "N", 0, &lines_,
                        "how many of the last lines of standard error that headway run kept (40)");
     DescribePlace(description, &place_);
+    DescribeServer(description, &place_);
     description->Example("headway runs show llama-7b", "its journals, and why it ended");
   }
 
   Result<int> Run(const Context& context) override {
+    HEADWAY_RETURN_IF_ERROR(ResolveServer(&place_));
+    if (!place_.server.empty()) {
+      HEADWAY_RETURN_IF_ERROR(ShowServerRun(context, place_, run_));
+      return 0;
+    }
     const Result<runs::Run> run = FindRun(&place_, run_);
     if (!run.ok()) return run.status();
     const Result<RunFacts> facts = LearnFacts(*run);

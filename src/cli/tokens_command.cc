@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/place.h"
+#include "cli/server_runs.h"
 #include "cli/text.h"
 
 #ifdef HEADWAY_REMOTE
@@ -12,8 +13,8 @@
 
 #include "base/json_writer.h"
 #include "base/time_format.h"
+#include "cli/server_call.h"
 #include "cli/table.h"
-#include "client/server_client.h"
 #endif
 
 /// `headway tokens ...`: who may do what on a server.
@@ -33,13 +34,8 @@ struct NewToken {
 
 template <typename Request, typename Response>
 Status Call(Place* place, std::string_view method, const Request& request, Response* response) {
-  HEADWAY_RETURN_IF_ERROR(ResolveReceiver(place));
-  if (place->server.empty()) {
-    return {Code::kInvalidArgument, "tokens are a server's: --server URL or HEADWAY_SERVER"};
-  }
-  const SystemClock clock;
-  client::ServerClient client({.url = place->server, .token = place->token}, &clock);
-  return client.Call("headway.v1.TokenService." + std::string(method), request, response);
+  HEADWAY_RETURN_IF_ERROR(ResolveServerOnly(place, "tokens are"));
+  return CallServer(*place, "TokenService." + std::string(method), request, response);
 }
 
 std::string Time(std::int64_t ns, const char* otherwise) {
@@ -183,7 +179,7 @@ Status Log(const Context&, Place*, std::int64_t) { return NoServersBuilt(); }
 
 #endif
 
-void DescribeServerOnly(Description* description, Place* place) {
+void DescribeServerOfTokens(Description* description, Place* place) {
   description->Option("--server", "URL", &place->server,
                       "the server (HEADWAY_SERVER), as whoever HEADWAY_TOKEN says");
   description->Flag("--json", &place->json, "JSON");
@@ -206,7 +202,7 @@ class TokensCreateCommand final : public Command {
     description->Option("--run", "RUN", &token_.run,
                         "the only run of that project, by its name (all)");
     description->Duration("--expires", &expires_, "how long it is good (until it is revoked)");
-    DescribeServerOnly(description, &place_);
+    DescribeServerOfTokens(description, &place_);
     description->Example("headway tokens create --role writer --project lm --name 'lm training'",
                          "for training jobs");
     description->Example("export HEADWAY_TOKEN=$(headway tokens create --expires 30d)",
@@ -233,7 +229,7 @@ class TokensListCommand final : public Command {
  public:
   void Describe(Description* description) override {
     description->Text("The tokens of a server, but for the administrator's, which lies in a file.");
-    DescribeServerOnly(description, &place_);
+    DescribeServerOfTokens(description, &place_);
     description->Example("headway tokens list", "who may do what");
   }
 
@@ -251,7 +247,7 @@ class TokensRevokeCommand final : public Command {
   void Describe(Description* description) override {
     description->Text("Makes a token good for nothing, at once and for ever.");
     description->Positional("ID", &id_, "as headway tokens list shows it");
-    DescribeServerOnly(description, &place_);
+    DescribeServerOfTokens(description, &place_);
     description->Example("headway tokens revoke 1f0c9d2a77b3", "");
   }
 
@@ -273,7 +269,7 @@ class TokensLogCommand final : public Command {
         "written "
         "down together with what is done, and stays.");
     description->Count("--limit", "N", 1, &limit_, "how many (50)");
-    DescribeServerOnly(description, &place_);
+    DescribeServerOfTokens(description, &place_);
     description->Example("headway tokens log", "who made and revoked tokens last");
   }
 

@@ -70,6 +70,7 @@ struct Shipper::Journal {
   bool asked = false;  // where the server is
   bool header_needed = false;
   bool complete = false;  // the server keeps all there will ever be, and knows it
+  bool unwanted = false;  // its run was deleted there: nothing more is sent
   // What the server keeps: [0, end), but for the gaps.
   std::uint64_t end = 0;
   std::vector<Gap> gaps;
@@ -314,6 +315,7 @@ Result<bool> Shipper::Round() {
       return Status(Code::kUnimplemented, client_->url() + " does not keep what it is sent");
     }
     if (*sent) left = std::move(again);  // else those that were behind send once more
+    std::erase_if(left, [](const Journal* journal) { return journal->unwanted; });
   }
   // Their files are closed: there may be many.
   complete_ += std::erase_if(journals_, [this](const auto& journal) {
@@ -336,6 +338,10 @@ Result<bool> Shipper::Send(const Load& load) {
     Journal& journal = *load.senders[static_cast<std::size_t>(i)];
     const v1::JournalPosition& position = response.positions(i);
     const v1::JournalPiece& piece = load.request.pieces(i);
+    if (position.deleted()) {
+      journal.asked = journal.complete = journal.unwanted = true;
+      continue;
+    }
     const std::uint64_t sent = piece.first_slot() + wire::SlotsOf(piece);
     if (!journal.asked) {
       journal.asked = true;

@@ -19,6 +19,8 @@ constexpr bool IsFieldChar(char c) {
          c == '.';
 }
 
+constexpr bool IsKeyChar(char c) { return IsFieldChar(c) || c == '-' || c == '/'; }
+
 struct Sign {
   std::string_view text;
   Operator op;
@@ -33,7 +35,7 @@ constexpr Sign kSigns[] = {
 std::string NamesOf(std::span<const FilterField> fields) {
   std::string names;
   for (const FilterField& field : fields) {
-    names.append(names.empty() ? "" : ", ").append(field.name);
+    names.append(names.empty() ? "" : ", ").append(field.name).append(field.keyed ? ".KEY" : "");
   }
   return names;
 }
@@ -44,6 +46,12 @@ std::optional<std::size_t> FindField(std::span<const FilterField> fields, std::s
   }
   return std::nullopt;
 }
+
+/// A field, and which of its values.
+struct FieldName {
+  std::size_t field = 0;
+  std::string key;
+};
 
 /// Reads words and signs, and knows in which column they stand.
 class Scanner {
@@ -97,6 +105,42 @@ class Scanner {
       taken += text_[at_];
     }
     return std::nullopt;
+  }
+
+  /// A field, with its key if it has keys.
+  Result<FieldName> TakeField(std::span<const FilterField> fields) {
+    const std::string_view name = PeekName();
+    if (name.empty()) return FailHere("a field");
+    const std::size_t name_at = at_;
+    FieldName taken;
+    if (const std::optional<std::size_t> plain = FindField(fields, name);
+        plain && !fields[*plain].keyed) {
+      at_ += name.size();
+      taken.field = *plain;
+      return taken;
+    }
+    const std::string_view stem = name.substr(0, name.find('.'));
+    const std::optional<std::size_t> keyed = FindField(fields, stem);
+    if (!keyed || !fields[*keyed].keyed) {
+      return Fail(name_at,
+                  "there is no field \"" + std::string(name) + "\"; there are " + NamesOf(fields));
+    }
+    taken.field = *keyed;
+    at_ += stem.size();
+    if (at_ < text_.size() && text_[at_] == '.') ++at_;
+    if (at_ < text_.size() && (text_[at_] == '"' || text_[at_] == '\'')) {
+      const std::size_t quote_at = at_;
+      const char quote = text_[at_++];
+      std::optional<std::string> key = TakeQuoted(quote);
+      if (!key) return Fail(quote_at, "the closing quote is missing");
+      taken.key = *std::move(key);
+    } else {
+      while (at_ < text_.size() && IsKeyChar(text_[at_])) taken.key += text_[at_++];
+    }
+    if (taken.key.empty()) {
+      return Fail(name_at, std::string(stem) + " needs a key: " + std::string(stem) + ".KEY");
+    }
+    return taken;
   }
 
   Status Fail(std::size_t at, const std::string& what) const {
@@ -219,15 +263,8 @@ class Parser {
   }
 
   Result<Node> Comparison() {
-    const std::string_view name = scanner_.PeekName();
-    if (name.empty()) return scanner_.FailHere("a field");
-    const std::size_t name_at = scanner_.at();
-    const std::optional<std::size_t> field = FindField(fields_, name);
-    if (!field) {
-      return scanner_.Fail(name_at, "there is no field \"" + std::string(name) + "\"; there are " +
-                                        NamesOf(fields_));
-    }
-    scanner_.TakeName(name);
+    const Result<FieldName> field = scanner_.TakeField(fields_);
+    if (!field.ok()) return field.status();
     scanner_.SkipBlanks();
     const std::size_t sign_at = scanner_.at();
     const Sign* sign = std::find_if(std::begin(kSigns), std::end(kSigns),
@@ -236,11 +273,12 @@ class Parser {
     return Compare(*field, sign->op, sign_at);
   }
 
-  Result<Node> Compare(std::size_t index, Operator op, std::size_t sign_at) {
-    const FilterField& field = fields_[index];
+  Result<Node> Compare(const FieldName& name, Operator op, std::size_t sign_at) {
+    const FilterField& field = fields_[name.field];
     Node node;
     node.op = op;
-    node.field = index;
+    node.field = name.field;
+    node.key = name.key;
     scanner_.SkipBlanks();
     const std::size_t value_at = scanner_.at();
     std::string text;
@@ -287,7 +325,7 @@ bool Holds(const Node& node, const FilterRow& row) {
     case Operator::kNot: return !Holds(node.operands.front(), row);
     default: break;
   }
-  const FieldValue value = row(node.field);
+  const FieldValue value = row(node.field, node.key);
   if (std::holds_alternative<std::monostate>(value)) return false;
   switch (node.op) {
     case Operator::kHas:
@@ -322,17 +360,11 @@ Result<RowOrder> RowOrder::Parse(std::string_view text, std::span<const FilterFi
   Scanner scanner(text);
   RowOrder order;
   do {
-    const std::string_view name = scanner.PeekName();
-    const std::optional<std::size_t> field = FindField(fields, name);
-    if (name.empty()) return scanner.FailHere("a field");
-    if (!field) {
-      return scanner.Fail(scanner.at(), "there is no field \"" + std::string(name) +
-                                            "\"; there are " + NamesOf(fields));
-    }
-    scanner.TakeName(name);
+    Result<FieldName> field = scanner.TakeField(fields);
+    if (!field.ok()) return field.status();
     const bool descending = scanner.TakeName("desc");
     if (!descending) scanner.TakeName("asc");
-    order.keys_.push_back({*field, descending});
+    order.keys_.push_back({field->field, std::move(field->key), descending});
   } while (scanner.Take(","));
   if (!scanner.AtEnd()) return scanner.FailHere("desc or a comma");
   return order;
@@ -340,8 +372,8 @@ Result<RowOrder> RowOrder::Parse(std::string_view text, std::span<const FilterFi
 
 bool RowOrder::Before(const FilterRow& a, const FilterRow& b) const {
   for (const Key& key : keys_) {
-    const FieldValue left = a(key.field);
-    const FieldValue right = b(key.field);
+    const FieldValue left = a(key.field, key.key);
+    const FieldValue right = b(key.field, key.key);
     if (left == right) continue;
     if (std::holds_alternative<std::monostate>(left)) return false;
     if (std::holds_alternative<std::monostate>(right)) return true;

@@ -21,9 +21,11 @@
 ///     term        = [ "NOT" ] ( "(" conjunction ")" | comparison )
 ///     comparison  = FIELD ( "=" | "!=" | "<" | "<=" | ">" | ">=" | ":" ) VALUE
 ///
-/// A VALUE is a word up to the next blank or parenthesis, or a text in single or double quotes, in
-/// which a backslash takes the next character as it is. `:` asks whether a text contains another,
-/// and `FIELD:*` whether the value is known at all; any other comparison with an unknown value is
+/// A FIELD that has keys is followed by a dot and one of them, as it is or, where other signs than
+/// letters, digits and `_ . - /` are in it, in quotes: labels.team, labels."a key". A VALUE is a
+/// word up to the next blank or parenthesis, or a text in single or double quotes, in which a
+/// backslash takes the next character as it is. `:` asks whether a text contains another, and
+/// `FIELD:*` whether the value is known at all; any other comparison with an unknown value is
 /// false.
 
 namespace headway {
@@ -40,14 +42,15 @@ enum class FieldType : std::uint8_t {
 struct FilterField {
   std::string_view name;
   FieldType type = FieldType::kText;
-  std::vector<std::string_view> choices;  ///< all that it can be; empty: any text
+  std::vector<std::string_view> choices = {};  ///< all that it can be; empty: any text
+  bool keyed = false;                          ///< it is one value for each of any keys
 };
 
 /// The value of a field: a string for kText, a double for kRatio, else an integer; none when it is
 /// not known.
 using FieldValue = std::variant<std::monostate, std::string, std::int64_t, double>;
-/// A row: gives the value of `fields[field]`.
-using FilterRow = std::function<FieldValue(std::size_t field)>;
+/// A row: gives the value of `fields[field]`; of one that has keys, that of `key`.
+using FilterRow = std::function<FieldValue(std::size_t field, std::string_view key)>;
 
 inline constexpr std::size_t kFilterBytes = 4096;
 inline constexpr int kFilterDepth = 50;
@@ -63,7 +66,7 @@ class Filter {
 
   bool Matches(const FilterRow& row) const;
 
-  /// Internal to the parser.
+  /// What it asks, for whoever asks a database. A conjunction without operands takes every row.
   enum class Operator : std::uint8_t {
     kAnd,
     kOr,
@@ -80,9 +83,11 @@ class Filter {
   struct Node {
     Operator op = Operator::kAnd;
     std::vector<Node> operands;  // of kAnd, kOr, kNot
-    std::size_t field = 0;       // of the others, as the next
-    FieldValue value;
+    std::size_t field = 0;       // of the others, as the next ones
+    std::string key = {};        // of a field that has keys
+    FieldValue value = {};
   };
+  const Node& root() const { return root_; }
 
  private:
   explicit Filter(Node root) : root_(std::move(root)) {}
@@ -93,17 +98,22 @@ class Filter {
 /// Rows of which a value is not known come last, in either direction.
 class RowOrder {
  public:
+  /// Leaves rows as they are.
+  RowOrder() = default;
   /// InvalidArgument as Filter::Parse.
   static Result<RowOrder> Parse(std::string_view text, std::span<const FilterField> fields);
 
   /// Whether `a` comes before `b`; a strict weak order.
   bool Before(const FilterRow& a, const FilterRow& b) const;
 
- private:
   struct Key {
     std::size_t field = 0;
+    std::string key = {};  // of a field that has keys
     bool descending = false;
   };
+  const std::vector<Key>& keys() const { return keys_; }
+
+ private:
   std::vector<Key> keys_;
 };
 

@@ -25,7 +25,9 @@ Report TheReport() {
 }
 
 FilterRow RowOf(const std::string& name, const Report& report) {
-  return [name, report](std::size_t field) { return RunFieldValue(name, report, field); };
+  return [name, report](std::size_t field, std::string_view) {
+    return RunFieldValue(name, report, field);
+  };
 }
 
 bool Takes(const std::string& text, const FilterRow& row) {
@@ -194,7 +196,7 @@ TEST(RowOrder, OrdersByOneFieldAfterTheOther) {
         sorted.begin(), sorted.end(),
         [&order](const FilterRow& a, const FilterRow& b) { return order->Before(a, b); });
     std::string names;
-    for (const FilterRow& row : sorted) names += std::get<std::string>(row(0));
+    for (const FilterRow& row : sorted) names += std::get<std::string>(row(0, {}));
     return names;
   };
   EXPECT_EQ(ordered("goodput"), "adbc");

@@ -178,8 +178,18 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
       return *unpacked;
     };
     auto known = journals.find(uid);
+    // The end of it, whatever it has: its run was deleted for good.
+    const auto refuse_deleted = [&] {
+      position->set_slots(piece.first_slot() + count);
+      position->set_complete(true);
+      position->set_deleted(true);
+    };
     if (known == journals.end()) {
       Result<store::Journal> found = store_->FindJournal(uid);
+      if (found.status().code() == Code::kFailedPrecondition) {
+        refuse_deleted();
+        continue;
+      }
       if (!found.ok() && found.status().code() != Code::kNotFound) return found.status();
       store::Journal journal;
       if (found.ok()) {
@@ -195,6 +205,12 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
         HEADWAY_RETURN_IF_ERROR(CheckNewName("the project", header->project));
         HEADWAY_RETURN_IF_ERROR(CheckNewName("the run's name", header->run));
         if (header->uid != uid) return Bad("the header is of journal " + ToHex(header->uid));
+        const Result<bool> purged = store_->WasPurged(header->run_uid);
+        if (!purged.ok()) return purged.status();
+        if (*purged) {
+          refuse_deleted();
+          continue;
+        }
         journal.identity = {.uid = uid,
                             .run_uid = header->run_uid,
                             .project = header->project,

@@ -88,7 +88,7 @@ class JournalServiceTest : public testing::Test {
   ScratchDir dir_;
   FakeClock clock_;
   journal::Header header_;
-  std::unique_ptr<store::RecordStore> store_;
+  std::unique_ptr<store::Store> store_;
   std::unique_ptr<JournalService> service_;
 };
 

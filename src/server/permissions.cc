@@ -13,6 +13,15 @@ struct PermissionFacts {
 constexpr PermissionFacts kPermissions[] = {
     {Permission::kRunsList, "runs.list"},
     {Permission::kRunsGet, "runs.get"},
+    {Permission::kRunsCreate, "runs.create"},
+    {Permission::kRunsUpdate, "runs.update"},
+    {Permission::kRunsDelete, "runs.delete"},
+    {Permission::kProjectsList, "projects.list"},
+    {Permission::kProjectsUpdate, "projects.update"},
+    {Permission::kOperationsGet, "operations.get"},
+    {Permission::kOperationsList, "operations.list"},
+    {Permission::kOperationsCancel, "operations.cancel"},
+    {Permission::kOperationsDelete, "operations.delete"},
     {Permission::kJournalsAppend, "journals.append"},
     {Permission::kTokensCreate, "tokens.create"},
     {Permission::kTokensList, "tokens.list"},
@@ -24,11 +33,16 @@ struct RoleFacts {
   std::string_view name;
   Permissions permissions;
 };
+constexpr Permissions kReading(Permission::kRunsList, Permission::kRunsGet,
+                               Permission::kProjectsList, Permission::kOperationsGet,
+                               Permission::kOperationsList);
 constexpr RoleFacts kRoles[] = {
-    {"viewer", Permissions(Permission::kRunsList, Permission::kRunsGet)},
+    {"viewer", kReading},
     {"writer", Permissions(Permission::kJournalsAppend)},
     {"editor",
-     Permissions(Permission::kRunsList, Permission::kRunsGet, Permission::kJournalsAppend)},
+     kReading.With(Permissions(Permission::kRunsCreate, Permission::kRunsUpdate,
+                               Permission::kRunsDelete, Permission::kOperationsCancel,
+                               Permission::kOperationsDelete, Permission::kJournalsAppend))},
     {"admin", Permissions::All()},
 };
 

@@ -12,6 +12,15 @@ namespace headway::server {
 enum class Permission : std::uint8_t {
   kRunsList,
   kRunsGet,
+  kRunsCreate,
+  kRunsUpdate,
+  kRunsDelete,
+  kProjectsList,
+  kProjectsUpdate,
+  kOperationsGet,
+  kOperationsList,
+  kOperationsCancel,
+  kOperationsDelete,
   kJournalsAppend,
   kTokensCreate,
   kTokensList,
@@ -31,6 +40,7 @@ class Permissions {
       : bits_((Bit(first) | ... | Bit(more))) {}
   static constexpr Permissions All() { return Permissions(~std::uint32_t{0}); }
 
+  constexpr Permissions With(Permissions others) const { return Permissions(bits_ | others.bits_); }
   constexpr bool Has(Permission permission) const { return (bits_ & Bit(permission)) != 0; }
   /// Whether all of `others` are among them.
   constexpr bool Include(Permissions others) const { return (others.bits_ & ~bits_) == 0; }
@@ -45,7 +55,7 @@ class Permissions {
 };
 
 /// Those of a role: "viewer" reads, "writer" appends journals and reads nothing, "editor" does
-/// both, "admin" does everything. Nothing: there is no such role.
+/// both and changes runs, "admin" does everything. Nothing: there is no such role.
 std::optional<Permissions> PermissionsOf(std::string_view role);
 /// "viewer", "writer", ...
 std::vector<std::string_view> RoleNames();

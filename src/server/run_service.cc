@@ -15,30 +15,7 @@
 namespace headway::server {
 namespace {
 
-constexpr int kRunsPageDefault = 100;
-constexpr std::size_t kRunsNamed = 5;  // in an error
 constexpr int kRowsPageDefault = 1'000;
-
-std::string ProjectOf(const std::string& project) { return project.empty() ? "default" : project; }
-
-Result<std::size_t> PageSize(std::int32_t asked, int usual, int most) {
-  if (asked < 0) return Status(Code::kInvalidArgument, "page_size is below 0");
-  return static_cast<std::size_t>(asked == 0 ? usual : std::min(asked, most));
-}
-
-std::vector<runs::Run> ToRuns(const std::vector<store::RunRow>& rows) {
-  std::vector<runs::Run> all;
-  all.reserve(rows.size());
-  for (const store::RunRow& row : rows) {
-    runs::Run& run = all.emplace_back();
-    run.project = row.project;
-    run.name = row.name;
-    run.uid = row.uid;
-    run.start = row.start;
-  }
-  runs::Label(&all);
-  return all;
-}
 
 runs::Question ToQuestion(const v1::TimeSelection& time) {
   runs::Question question;
@@ -85,12 +62,6 @@ Result<PageToken> ParseToken(const std::string& text, std::string_view question)
 }  // namespace
 
 void RunService::AddTo(ConnectRouter* router) {
-  router->Add<v1::ListRunsRequest, v1::ListRunsResponse>(
-      "headway.v1.RunService.ListRuns", Permission::kRunsList, Scope::kByRequest,
-      [this](const Caller& caller, const auto& request) { return ListRuns(caller, request); });
-  router->Add<v1::GetRunRequest, v1::Run>(
-      "headway.v1.RunService.GetRun", Permission::kRunsGet, Scope::kByRequest,
-      [this](const Caller& caller, const auto& request) { return GetRun(caller, request); });
   router->Add<v1::GetReportRequest, v1::Report>(
       "headway.v1.RunService.GetReport", Permission::kRunsGet, Scope::kByRequest,
       [this](const Caller& caller, const auto& request) { return GetReport(caller, request); });
@@ -102,81 +73,10 @@ void RunService::AddTo(ConnectRouter* router) {
       [this](const Caller& caller, const auto& request) { return ListSteps(caller, request); });
 }
 
-Result<v1::ListRunsResponse> RunService::ListRuns(const Caller& caller,
-                                                  const v1::ListRunsRequest& request) {
-  const Result<std::size_t> size =
-      PageSize(request.page_size(), kRunsPageDefault, limits::kRunsPage);
-  if (!size.ok()) return size.status();
-  const auto rows = store_->ListRuns(ProjectOf(request.project()), caller.run);
-  if (!rows.ok()) return rows.status();
-  const std::vector<runs::Run> all = ToRuns(*rows);
-  auto next = all.begin();
-  if (!request.page_token().empty()) {
-    // The last run of the page before: others may have begun since.
-    const Result<RunUid> last = ParseUid<RunUid>(request.page_token());
-    if (!last.ok()) return BadToken();
-    next = std::ranges::find(all, *last, &runs::Run::uid);
-    if (next == all.end()) return BadToken();
-    ++next;
-  }
-  v1::ListRunsResponse response;
-  for (; next != all.end() && static_cast<std::size_t>(response.runs_size()) < *size; ++next) {
-    Result<v1::Run> run = Describe(*next);
-    if (!run.ok()) return run.status();
-    *response.add_runs() = *std::move(run);
-  }
-  if (next != all.end()) response.set_next_page_token(ToHex((next - 1)->uid));
-  return response;
-}
-
-Result<v1::Run> RunService::GetRun(const Caller& caller, const v1::GetRunRequest& request) {
-  const Result<runs::Run> run = Find(caller, ProjectOf(request.project()), request.run());
-  if (!run.ok()) return run.status();
-  return Describe(*run);
-}
-
-Result<runs::Run> RunService::Find(const Caller& caller, const std::string& project,
-                                   const std::string& label) {
-  std::vector<runs::Run> known;
-  for (const std::string& name : {label, label.substr(0, label.rfind('@')), std::string()}) {
-    const auto rows = store_->ListRuns(project, name);
-    if (!rows.ok()) return rows.status();
-    known = ToRuns(*rows);
-    for (runs::Run& run : known) {
-      if (run.label != label && ToHex(run.uid) != label) continue;
-      if (caller.run.empty() || run.name == caller.run) return std::move(run);
-    }
-  }
-  if (!caller.run.empty()) {
-    return Status(Code::kPermissionDenied, "this token is for run \"" + caller.run + "\" only");
-  }
-  std::string message = "no run \"" + label + "\" in project \"" + project + "\"";
-  for (std::size_t i = 0; i < known.size() && i < kRunsNamed; ++i) {
-    message += (i == 0 ? "; the newest are: " : ", ") + known[i].label;
-  }
-  if (known.empty()) message += "; this server has no run of it";
-  return Status(Code::kNotFound, message);
-}
-
-Result<v1::Run> RunService::Describe(const runs::Run& run) {
-  const auto journals = store_->ListJournals(run.uid);
-  if (!journals.ok()) return journals.status();
-  const auto bytes = store_->StoredBytes(run.uid);
-  if (!bytes.ok()) return bytes.status();
-  v1::Run described;
-  described.set_project(run.project);
-  described.set_name(run.name);
-  described.set_label(run.label);
-  described.set_uid(ToHex(run.uid));
-  described.set_start(run.start);
-  described.set_stored_bytes(static_cast<std::int64_t>(*bytes));
-  described.set_journals(static_cast<std::int32_t>(journals->size()));
-  return described;
-}
-
 Result<v1::Report> RunService::GetReport(const Caller& caller,
                                          const v1::GetReportRequest& request) {
-  const Result<runs::Run> run = Find(caller, ProjectOf(request.project()), request.run());
+  const Result<store::RunRow> run =
+      registry_->Find(caller, ProjectOf(request.project()), request.run());
   if (!run.ok()) return run.status();
   const Result<RunLedgers::Use> use = ledgers_->Take(run->uid);
   if (!use.ok()) return use.status();
@@ -198,7 +98,8 @@ Result<std::string> RunService::Page(const Caller& caller, const Request& reques
       PageSize(request.page_size(), kRowsPageDefault,
                caller.json ? limits::kRowsPageJson : limits::kRowsPage);
   if (!size.ok()) return size.status();
-  const Result<runs::Run> run = Find(caller, ProjectOf(request.project()), request.run());
+  const Result<store::RunRow> run =
+      registry_->Find(caller, ProjectOf(request.project()), request.run());
   if (!run.ok()) return run.status();
   // Which list it is, of what.
   const std::string question_text =

@@ -9,24 +9,21 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "runs/runs.h"
 #include "server/connect.h"
 #include "server/run_ledger.h"
-#include "store/record_store.h"
+#include "server/run_registry.h"
 
 namespace headway::server {
 
-/// RunService of proto/. Any thread.
+/// The part of RunService of proto/ that is about where the time of a run went. Any thread.
 class RunService {
  public:
   /// All must outlive it.
-  RunService(store::RecordStore* store, RunLedgers* ledgers, const Clock* clock)
-      : store_(store), ledgers_(ledgers), clock_(clock) {}
+  RunService(RunRegistry* registry, RunLedgers* ledgers, const Clock* clock)
+      : registry_(registry), ledgers_(ledgers), clock_(clock) {}
 
   void AddTo(ConnectRouter* router);
 
-  Result<v1::ListRunsResponse> ListRuns(const Caller& caller, const v1::ListRunsRequest& request);
-  Result<v1::Run> GetRun(const Caller& caller, const v1::GetRunRequest& request);
   Result<v1::Report> GetReport(const Caller& caller, const v1::GetReportRequest& request);
   Result<v1::ListIntervalsResponse> ListIntervals(const Caller& caller,
                                                   const v1::ListIntervalsRequest& request);
@@ -34,10 +31,6 @@ class RunService {
                                           const v1::ListStepsRequest& request);
 
  private:
-  Result<runs::Run> Find(const Caller& caller, const std::string& project,
-                         const std::string& label);
-  Result<v1::Run> Describe(const runs::Run& run);
-
   // The list that pages were made of last: whoever asks for one will ask for the next.
   template <typename Row>
   struct LastList {
@@ -51,7 +44,7 @@ class RunService {
                            std::vector<Row> (ledger::Ledger::*list)(const ledger::Query&),
                            Rows* out);
 
-  store::RecordStore* store_;
+  RunRegistry* registry_;
   RunLedgers* ledgers_;
   const Clock* clock_;
   LastList<TimelineInterval> intervals_;

@@ -17,9 +17,13 @@
 #include "server/connect.h"
 #include "server/http_server.h"
 #include "server/journal_service.h"
+#include "server/operation_service.h"
+#include "server/project_service.h"
 #include "server/run_ledger.h"
+#include "server/run_registry.h"
 #include "server/run_service.h"
 #include "server/tokens.h"
+#include "server/upkeep.h"
 
 namespace headway::server {
 namespace {
@@ -43,7 +47,11 @@ struct Server::Impl {
         store(std::move(opened)),
         ledgers(store.get(), clock_given),
         journals(store.get(), clock_given),
-        runs(store.get(), &ledgers, clock_given),
+        upkeep(store.get(), &ledgers, clock_given, [this](const Status& status) { Log(status); }),
+        registry(store.get(), &upkeep, clock_given),
+        runs(&registry, &ledgers, clock_given),
+        projects(store.get(), clock_given),
+        operations(store.get(), &upkeep, clock_given),
         tokens(std::move(tokens_found)),
         router([this](const HttpRequest& head) { return access.Authenticate(head); },
                [this](const Status& status) { Log(status); }),
@@ -51,7 +59,10 @@ struct Server::Impl {
     access.Use(tokens.get());
     tokens->AddTo(&router);
     journals.AddTo(&router);
+    registry.AddTo(&router);
     runs.AddTo(&router);
+    projects.AddTo(&router);
+    operations.AddTo(&router);
   }
 
   // Whatever needs no body is known by the head.
@@ -80,12 +91,16 @@ struct Server::Impl {
   std::unique_ptr<store::Store> store;
   RunLedgers ledgers;
   JournalService journals;
+  std::mutex log_mutex;
+  std::optional<MonoNs> last_log;
+  Upkeep upkeep;
+  RunRegistry registry;
   RunService runs;
+  ProjectService projects;
+  OperationService operations;
   std::unique_ptr<Tokens> tokens;
   ConnectRouter router;
   const Clock* clock;
-  std::mutex log_mutex;
-  std::optional<MonoNs> last_log;
   std::unique_ptr<HttpServer> http;  // last: it calls the others
 };
 
@@ -128,6 +143,7 @@ Result<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
       });
   if (!http.ok()) return http.status();
   impl->http = *std::move(http);
+  impl->upkeep.Start();
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 

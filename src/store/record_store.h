@@ -61,15 +61,6 @@ struct Batch {
   std::int64_t heard = 0;
 };
 
-struct RunRow {
-  RunUid uid;
-  std::string project;
-  std::string name;
-  std::int64_t start = 0;  ///< of its first journal
-
-  friend bool operator==(const RunRow&, const RunRow&) = default;
-};
-
 class RecordStore {
  public:
   virtual ~RecordStore() = default;
@@ -78,23 +69,21 @@ class RecordStore {
   /// what is there (a gap). AlreadyExists: a journal of that uid is there with another header or in
   /// another run, or a run of that uid in another project or under another name.
   /// InvalidArgument: slots that are no whole ones, or both kinds. ResourceExhausted: the disk is
-  /// full; nothing was written. DataLoss: the store is damaged.
+  /// full. FailedPrecondition: the run was purged, or its project may keep no more. After an error
+  /// nothing was written. DataLoss: the store is damaged.
   virtual Status Append(std::span<const Batch> batches) = 0;
 
-  /// NotFound: no such journal.
+  /// NotFound: no such journal. FailedPrecondition: its run was purged.
   virtual Result<Journal> FindJournal(const JournalUid& uid) = 0;
   /// Slots [first_slot, first_slot + count), cut where the journal ends. NotFound; DataLoss.
   virtual Result<std::string> ReadSlots(const JournalUid& uid, std::uint64_t first_slot,
                                         std::uint64_t count) = 0;
 
-  /// By name.
-  virtual Result<std::vector<std::string>> ListProjects() = 0;
-  /// The runs of a project, newest first (by start, then uid); `name` empty: all.
-  virtual Result<std::vector<RunRow>> ListRuns(std::string_view project, std::string_view name) = 0;
-  /// NotFound: no such run.
-  virtual Result<RunRow> FindRun(const RunUid& uid) = 0;
   /// The journals of a run, by start and then uid. Empty where there is none.
   virtual Result<std::vector<Journal>> ListJournals(const RunUid& uid) = 0;
+
+  /// Whether there was a run of that uid which was removed for good (Registry::PurgeRun).
+  virtual Result<bool> WasPurged(const RunUid& uid) = 0;
 
   /// Bytes on disk that the slots of a run take (compressed). 0 where there is none.
   virtual Result<std::uint64_t> StoredBytes(const RunUid& uid) = 0;

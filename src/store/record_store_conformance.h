@@ -98,12 +98,34 @@ class RecordStoreConformance : public testing::Test {
   std::string ReadAll(const JournalIdentity& identity) {
     return store_->ReadSlots(identity.uid, 0, ~std::uint64_t{0}).value();
   }
+  /// What `query` finds, page by page.
+  std::vector<RunRow> Runs(RunQuery query) {
+    std::vector<RunRow> all;
+    do {
+      const Result<RunPage> page = store_->ListRuns(query);
+      EXPECT_TRUE(page.ok()) << page.status().ToString();
+      if (!page.ok()) break;
+      EXPECT_LE(page->runs.size(), query.count);
+      all.insert(all.end(), page->runs.begin(), page->runs.end());
+      query.after = page->next;
+    } while (!query.after.empty());
+    return all;
+  }
+  std::vector<RunRow> Runs(const std::string& project, const std::string& name = {}) {
+    return Runs(RunQuery{.project = project, .name = name});
+  }
+  std::vector<std::string> Projects() {
+    std::vector<std::string> names;
+    const Result<std::vector<ProjectRow>> projects = store_->ListProjects();
+    for (const ProjectRow& project : *projects) names.push_back(project.name);
+    return names;
+  }
   void ExpectNothingOf(const JournalIdentity& identity) {
     EXPECT_EQ(store_->FindJournal(identity.uid).status().code(), Code::kNotFound);
     EXPECT_EQ(store_->ReadSlots(identity.uid, 0, 1).status().code(), Code::kNotFound);
     EXPECT_EQ(store_->FindRun(identity.run_uid).status().code(), Code::kNotFound);
     EXPECT_TRUE(store_->ListJournals(identity.run_uid)->empty());
-    EXPECT_TRUE(store_->ListRuns(identity.project, "")->empty());
+    EXPECT_TRUE(Runs(identity.project).empty());
     EXPECT_EQ(*store_->StoredBytes(identity.run_uid), 0u);
   }
 
@@ -235,7 +257,7 @@ TYPED_TEST_P(RecordStoreConformance, PackedSlotsAreSlots) {
 
 TYPED_TEST_P(RecordStoreConformance, AnEmptyStoreHasNothing) {
   this->ExpectNothingOf(TestIdentity("p", "r"));
-  EXPECT_TRUE(this->store_->ListProjects()->empty());
+  EXPECT_TRUE(this->Projects().empty());
   EXPECT_TRUE(this->store_->Append({}).ok());
   this->Reopen();
   this->ExpectNothingOf(TestIdentity("p", "r"));
@@ -252,10 +274,17 @@ TYPED_TEST_P(RecordStoreConformance, KeepsWhatItIsTold) {
     ExpectSame(journal->identity, identity);
     EXPECT_EQ(journal->state, (JournalState{100, batch.counters, batch.writer, batch.heard}));
     EXPECT_EQ(this->ReadAll(identity), slots);
-    const RunRow run{identity.run_uid, "project", "run", identity.start};
+    RunRow run;
+    run.uid = identity.run_uid;
+    run.project = "project";
+    run.name = run.label = "run";
+    run.start = identity.start;
+    run.created = run.updated = batch.heard;
+    run.journals = 1;
+    run.stored_bytes = static_cast<std::int64_t>(*this->store_->StoredBytes(run.uid));
     EXPECT_EQ(*this->store_->FindRun(identity.run_uid), run);
-    EXPECT_EQ(*this->store_->ListRuns("project", ""), std::vector{run});
-    EXPECT_EQ(*this->store_->ListProjects(), std::vector<std::string>{"project"});
+    EXPECT_EQ(this->Runs("project"), std::vector{run});
+    EXPECT_EQ(this->Projects(), std::vector<std::string>{"project"});
     ASSERT_EQ(this->store_->ListJournals(identity.run_uid)->size(), 1u);
     this->Reopen();
   }
@@ -326,7 +355,7 @@ TYPED_TEST_P(RecordStoreConformance, ARunStaysInItsProjectAndUnderItsName) {
   other.project = "p";
   other.run = "s";
   EXPECT_EQ(this->Append(other, 0, "").code(), Code::kAlreadyExists);
-  EXPECT_EQ(*this->store_->ListProjects(), std::vector<std::string>{"p"});
+  EXPECT_EQ(this->Projects(), std::vector<std::string>{"p"});
   EXPECT_EQ(this->store_->ListJournals(identity.run_uid)->size(), 1u);
 }
 
@@ -349,7 +378,7 @@ TYPED_TEST_P(RecordStoreConformance, AllOrNothing) {
     const std::vector<Batch> batches = {TestBatch(fresh, 0, more), change, bad};
     EXPECT_FALSE(this->store_->Append(batches).ok());
     this->ExpectNothingOf(fresh);
-    EXPECT_EQ(*this->store_->ListProjects(), std::vector<std::string>{"p"});
+    EXPECT_EQ(this->Projects(), std::vector<std::string>{"p"});
     EXPECT_EQ(this->store_->FindJournal(known.uid)->state, before);
     EXPECT_EQ(this->ReadAll(known), slots);
     EXPECT_EQ(*this->store_->StoredBytes(known.run_uid), stored);
@@ -421,7 +450,7 @@ TYPED_TEST_P(RecordStoreConformance, TakesManyJournalsAtOnce) {
     EXPECT_EQ(this->ReadAll(TestIdentity("p", "r" + std::to_string(i % 3), i)),
               slots[n] + slots[n + kJournals]);
   }
-  EXPECT_EQ(this->store_->ListRuns("p", "")->size(), 3u);
+  EXPECT_EQ(this->Runs("p").size(), 3u);
 }
 
 TYPED_TEST_P(RecordStoreConformance, TakesALargeBatch) {
@@ -449,7 +478,7 @@ TYPED_TEST_P(RecordStoreConformance, ListsProjectsAndRuns) {
     identity.uid = DeriveUid<JournalUid>(seed);
     identity.start = start;
     EXPECT_TRUE(this->Append(identity, 0, TestSlots(0, 1)).ok());
-    return RunRow{identity.run_uid, project, run, start};
+    return *this->store_->FindRun(identity.run_uid);
   };
   const RunRow old = add("b", "same", "1", 10);
   const RunRow twin = add("b", "same", "2", 20);
@@ -457,17 +486,28 @@ TYPED_TEST_P(RecordStoreConformance, ListsProjectsAndRuns) {
   const RunRow alike = add("b", "other", "4", 30);
   const RunRow elsewhere = add("a", "same", "5", 25);
   add("B", "same", "6", -1);
-  EXPECT_EQ(*this->store_->ListProjects(), (std::vector<std::string>{"B", "a", "b"}));
-  std::vector<RunRow> all = {old, twin, late, alike};
+  EXPECT_EQ(this->Projects(), (std::vector<std::string>{"B", "a", "b"}));
+  std::vector<RunRow> all;
+  for (const RunRow& run : {old, twin, late, alike}) {
+    all.push_back(*this->store_->FindRun(run.uid));  // labels depend on what came later
+  }
   std::sort(all.begin(), all.end(), [](const RunRow& a, const RunRow& b) {
     return std::tie(a.start, a.uid) > std::tie(b.start, b.uid);
   });
-  EXPECT_EQ(*this->store_->ListRuns("b", ""), all);
-  EXPECT_EQ(*this->store_->ListRuns("b", std::string_view()), all);
-  EXPECT_EQ(*this->store_->ListRuns("b", "same"), (std::vector{twin, old}));
-  EXPECT_EQ(*this->store_->ListRuns("a", "same"), std::vector{elsewhere});
-  EXPECT_TRUE(this->store_->ListRuns("a", "other")->empty());
-  EXPECT_TRUE(this->store_->ListRuns("c", "")->empty());
+  EXPECT_EQ(this->Runs("b"), all);
+  EXPECT_EQ(this->Runs(RunQuery{.project = "b", .count = 1}), all);
+  EXPECT_EQ(this->Runs("a", "same"), std::vector{elsewhere});
+  EXPECT_TRUE(this->Runs("a", "other").empty());
+  EXPECT_TRUE(this->Runs("c").empty());
+  const std::vector<RunRow> same = this->Runs("b", "same");
+  ASSERT_EQ(same.size(), 2u);
+  EXPECT_EQ(same[0], twin);
+  EXPECT_EQ(same[1].uid, old.uid);
+  EXPECT_EQ(same[1].label, "same@19700101T000000Z");
+  const std::vector<RunRow> others = this->Runs("b", "other");
+  ASSERT_EQ(others.size(), 2u);
+  EXPECT_EQ(others[0].label, "other");
+  EXPECT_EQ(others[1].label, "other@19700101T000000Z");
 }
 
 TYPED_TEST_P(RecordStoreConformance, ListsJournalsOfARun) {
@@ -503,13 +543,16 @@ TYPED_TEST_P(RecordStoreConformance, ANameIsAnyBytes) {
   this->Reopen();
   std::vector<std::string> sorted(std::begin(names), std::end(names));
   std::sort(sorted.begin(), sorted.end());
-  EXPECT_EQ(*this->store_->ListProjects(), sorted);
+  EXPECT_EQ(this->Projects(), sorted);
   for (const std::string& name : names) {
     JournalIdentity identity = TestIdentity(name, name);
     identity.header = name;
     ExpectSame(this->store_->FindJournal(identity.uid)->identity, identity);
-    EXPECT_EQ(*this->store_->ListRuns(name, name),
-              (std::vector{RunRow{identity.run_uid, name, name, identity.start}}));
+    const std::vector<RunRow> runs = this->Runs(name, name);
+    ASSERT_EQ(runs.size(), 1u);
+    EXPECT_EQ(runs[0].uid, identity.run_uid);
+    EXPECT_EQ(runs[0].name, name);
+    EXPECT_EQ(runs[0].project, name);
   }
 }
 
@@ -656,15 +699,335 @@ TYPED_TEST_P(RecordStoreConformance, ManyMayWrite) {
   }
 }
 
-REGISTER_TYPED_TEST_SUITE_P(RecordStoreConformance, AnEmptyStoreHasNothing, KeepsWhatItIsTold,
-                            ReadsAnyPart, AGapIsRefused, APartOfASlotIsRefused,
-                            AnotherHeaderIsRefused, ARunStaysInItsProjectAndUnderItsName,
-                            AllOrNothing, ASignOfLifeChangesTheStateOnly,
-                            WhatComesLaterLiesOverWhatWasThere, TakesManyJournalsAtOnce,
-                            TakesALargeBatch, ListsProjectsAndRuns, ListsJournalsOfARun,
-                            ANameIsAnyBytes, CountsStoredBytesByRun, BehavesLikeAMap,
-                            TokensAreKeptAndRevoked, PackedSlotsAreSlots,
-                            ManySmallBatchesTakeLittleMoreThanALargeOne, ReadsWhileItWrites,
-                            ManyMayWrite);
+// --- Runs as such
+
+inline RunRow NewRun(const std::string& project, const std::string& name, std::int64_t when) {
+  RunRow run;
+  run.uid = DeriveUid<RunUid>(project + "/" + name + "/" + std::to_string(when));
+  run.project = project;
+  run.name = name;
+  run.creator = "somebody";
+  run.created = when;
+  return run;
+}
+
+// What a store answers to a filter, an order and pages is what the model says of each row.
+TYPED_TEST_P(RecordStoreConformance, FiltersAndOrdersAsTheModelDoes) {
+  std::mt19937_64 random(7);
+  const auto one_of = [&random](const std::vector<std::string>& all) {
+    return all[random() % all.size()];
+  };
+  std::vector<SummarisedRun> summaries;
+  for (int i = 0; i < 60; ++i) {
+    RunRow run = NewRun("p", one_of({"a", "b", "run 'x'", "\"q\"", "ü"}), 1000 + i / 2 * 1'000'000);
+    run.uid = DeriveUid<RunUid>("filter/" + std::to_string(i));
+    if (random() % 2 == 0) run.details.group = one_of({"g", "h", "%"});
+    if (random() % 2 == 0) run.details.labels["team"] = one_of({"x", "y", "_"});
+    if (random() % 2 == 0) run.details.labels["a.b/c d"] = one_of({"1", "10", "9"});
+    run.details.phase = static_cast<RunPhase>(random() % 8);
+    if (random() % 2 == 0) run.details.workload = {"JobSet", "ns", one_of({"w", "v"})};
+    ASSERT_TRUE(this->store_->CreateRun(run, {}).ok());
+    SummarisedRun summary;
+    summary.stale.uid = run.uid;
+    summary.summary.state = static_cast<RunState>(random() % 6);
+    if (random() % 3 != 0) {
+      summary.summary.goodput = static_cast<double>(random() % 5) / 4;
+      summary.summary.end = static_cast<std::int64_t>(random() % 10);
+      summary.summary.last_step = static_cast<std::int64_t>(random() % 3) - 1;
+    }
+    summary.summary.elapsed_ns = static_cast<std::int64_t>(random() % 4) * 1'000'000'000;
+    summary.summary.attempts = static_cast<std::int64_t>(random() % 4);
+    summaries.push_back(summary);
+  }
+  ASSERT_TRUE(this->store_->SummariseRuns(summaries).ok());
+  const std::vector<RunRow> all = this->Runs("p");
+  ASSERT_EQ(all.size(), 60u);
+  const std::vector<std::string> comparisons = {"name = a",
+                                                "name != b",
+                                                "name > a",
+                                                "name:x",
+                                                "name = \"run 'x'\"",
+                                                "group:*",
+                                                "group = g",
+                                                "group != g",
+                                                "group:%",
+                                                "labels.team = x",
+                                                "labels.team != x",
+                                                "labels.team:*",
+                                                "labels.team:_",
+                                                "labels.\"a.b/c d\" > 1",
+                                                "labels.nobody:*",
+                                                "phase = active",
+                                                "phase:*",
+                                                "phase != failed",
+                                                "state = running",
+                                                "state != completed",
+                                                "goodput < 50%",
+                                                "goodput >= 1",
+                                                "goodput:*",
+                                                "goodput = 0",
+                                                "end > @4",
+                                                "end:*",
+                                                "last_step < 0",
+                                                "last_step = 1",
+                                                "elapsed > 1s",
+                                                "elapsed = 0s",
+                                                "attempts >= 2",
+                                                "workload:JobSet",
+                                                "workload = JobSet/ns/w",
+                                                "start > @5001000",
+                                                "creator = somebody",
+                                                "orchestrator:*",
+                                                "uid:a",
+                                                "project = p",
+                                                "create_time < @9001000",
+                                                "delete_time:*"};
+  const std::vector<std::string> fields = {
+      "name", "state",     "start", "elapsed", "goodput",     "attempts",
+      "end",  "last_step", "group", "phase",   "labels.team", "labels.\"a.b/c d\"",
+      "uid"};
+  const auto row_of = [](const RunRow& row) {
+    return [&row](std::size_t field, std::string_view key) { return RunRowValue(row, field, key); };
+  };
+  for (int i = 0; i < 300; ++i) {
+    std::string text = one_of(comparisons);
+    for (std::uint64_t more = random() % 4; more > 0; --more) {
+      text = (random() % 3 == 0 ? "NOT (" + text + ")" : "(" + text + ")") +
+             one_of({" AND ", " OR "}) + one_of(comparisons);
+    }
+    std::string order_text = one_of(fields);
+    for (std::uint64_t more = random() % 3; more > 0; --more) {
+      order_text += one_of({" desc", ""}) + ", " + one_of(fields);
+    }
+    const Result<Filter> filter = Filter::Parse(text, RunRowFields());
+    ASSERT_TRUE(filter.ok()) << text << ": " << filter.status().ToString();
+    const Result<RowOrder> order = RowOrder::Parse(order_text, RunRowFields());
+    ASSERT_TRUE(order.ok()) << order_text;
+    std::vector<RunRow> expected;
+    for (const RunRow& row : all) {
+      if (filter->Matches(row_of(row))) expected.push_back(row);
+    }
+    std::stable_sort(expected.begin(), expected.end(), [&](const RunRow& a, const RunRow& b) {
+      return order->Before(row_of(a), row_of(b));
+    });
+    const std::vector<RunRow> got = this->Runs(
+        RunQuery{.project = "p", .filter = *filter, .order = *order, .count = 1 + random() % 20});
+    ASSERT_EQ(got, expected) << text << "; " << order_text;
+  }
+  RunQuery query{.project = "p", .count = 1};
+  query.after = "no mark";
+  EXPECT_EQ(this->store_->ListRuns(query).status().code(), Code::kInvalidArgument);
+}
+
+TYPED_TEST_P(RecordStoreConformance, ARunThatWasMadeWaitsForItsJournals) {
+  RunRow made = NewRun("p", "r", 5);
+  made.details.labels["a"] = "b";
+  made.details.phase = RunPhase::kQueued;
+  ASSERT_TRUE(this->store_->CreateRun(made, {}).ok());
+  EXPECT_EQ(this->store_->CreateRun(made, {}).code(), Code::kAlreadyExists);
+  EXPECT_EQ(this->store_->FindRun(made.uid)->start, 5);
+  // Two journals of one run of that name, and of another project.
+  const JournalIdentity first = TestIdentity("p", "r", 0);
+  const JournalIdentity second = TestIdentity("p", "r", 1);
+  for (const JournalIdentity& identity : {first, second, TestIdentity("q", "r", 0)}) {
+    ASSERT_TRUE(this->Append(identity, 0, TestSlots(0, 10)).ok());
+    ASSERT_TRUE(this->Append(identity, 10, TestSlots(10, 1)).ok());
+  }
+  for (int pass = 0; pass < 2; ++pass) {
+    const RunRow row = *this->store_->FindRun(made.uid);
+    EXPECT_EQ(row.uid, made.uid);
+    EXPECT_EQ(row.start, first.start);
+    EXPECT_EQ(row.details, made.details);
+    EXPECT_EQ(row.journals, 2);
+    EXPECT_EQ(*this->store_->FindRun(first.run_uid), row);
+    EXPECT_EQ(this->store_->ListJournals(made.uid)->size(), 2u);
+    EXPECT_EQ(this->store_->FindJournal(second.uid)->identity.run_uid, made.uid);
+    EXPECT_EQ(this->Runs("p").size(), 1u);
+    EXPECT_EQ(this->Runs("q").size(), 1u);
+    this->Reopen();
+  }
+  // The next run of that name is another one.
+  JournalIdentity other = TestIdentity("p", "r", 3);
+  other.run_uid = DeriveUid<RunUid>("another");
+  ASSERT_TRUE(this->Append(other, 0, "").ok());
+  EXPECT_EQ(this->Runs("p", "r").size(), 2u);
+}
+
+TYPED_TEST_P(RecordStoreConformance, DetailsChangeByVersion) {
+  const RunRow made = NewRun("p", "r", 5);
+  ASSERT_TRUE(this->store_->CreateRun(made, {}).ok());
+  RunDetails details;
+  details.group = "g";
+  details.labels = {{"a", "1"}, {"b", ""}};
+  details.phase = RunPhase::kFailed;
+  details.orchestrator = "slurm";
+  details.workload = {"slurm", "cluster", "17"};
+  details.artifacts = "s3://b/c";
+  details.error = "out of\nmemory";
+  details.tools = {"xprof"};
+  details.software = {{"jax", "0.8"}};
+  details.system = {{"cpus", "2"}};
+  AuditRow audit;
+  audit.action = "changed";
+  EXPECT_EQ(this->store_->UpdateRun(made.uid, 2, details, 9, audit).code(), Code::kAborted);
+  EXPECT_TRUE(this->store_->UpdateRun(made.uid, 1, details, 9, audit).ok());
+  EXPECT_EQ(this->store_->UpdateRun(made.uid, 1, {}, 9, audit).code(), Code::kAborted);
+  EXPECT_EQ(this->store_->UpdateRun(RunUid(), 1, {}, 9, audit).code(), Code::kNotFound);
+  this->Reopen();
+  const RunRow row = *this->store_->FindRun(made.uid);
+  EXPECT_EQ(row.details, details);
+  EXPECT_EQ(row.version, 2);
+  EXPECT_EQ(row.updated, 9);
+  EXPECT_EQ(this->store_->ListAudit(0, 10, "")->size(), 2u);
+}
+
+TYPED_TEST_P(RecordStoreConformance, WhatIsDeletedIsHiddenAndThenRemoved) {
+  const JournalIdentity identity = TestIdentity("p", "r");
+  const JournalIdentity stays = TestIdentity("p", "s");
+  for (std::uint64_t at = 0; at < 400; ++at) {
+    ASSERT_TRUE(this->Append(identity, 100 * at, TestSlots(100 * at, 100)).ok());
+  }
+  ASSERT_TRUE(this->Append(stays, 0, TestSlots(0, 100)).ok());
+  EXPECT_EQ(this->store_->PurgeRun(identity.run_uid).status().code(), Code::kFailedPrecondition);
+  ASSERT_TRUE(this->store_->DeleteRun(identity.run_uid, 7, {}).ok());
+  EXPECT_EQ(this->Runs("p").size(), 1u);
+  EXPECT_EQ(this->Runs(RunQuery{.project = "p", .deleted = true}).size(), 2u);
+  EXPECT_EQ(this->store_->FindRun(identity.run_uid)->label, ToHex(identity.run_uid));
+  EXPECT_EQ(this->store_->ListProjects()->at(0).runs, 1);
+  // It goes on being recorded, and comes back.
+  ASSERT_TRUE(this->Append(identity, 40'000, TestSlots(40'000, 1)).ok());
+  ASSERT_TRUE(this->store_->DeleteRun(identity.run_uid, 0, {}).ok());
+  EXPECT_EQ(this->Runs("p").size(), 2u);
+  ASSERT_TRUE(this->store_->DeleteRun(identity.run_uid, 8, {}).ok());
+  std::int64_t left = *this->store_->PurgeRun(identity.run_uid);
+  for (int i = 0; i < 10'000 && left > 0; ++i) {
+    const std::int64_t next = *this->store_->PurgeRun(identity.run_uid);
+    EXPECT_LT(next, left);
+    left = next;
+  }
+  EXPECT_EQ(left, 0);
+  EXPECT_EQ(*this->store_->PurgeRun(identity.run_uid), 0);
+  this->Reopen();
+  EXPECT_TRUE(this->store_->FindRun(identity.run_uid)->purged);
+  EXPECT_EQ(this->Runs(RunQuery{.project = "p", .deleted = true}).size(), 1u);
+  EXPECT_EQ(this->store_->FindJournal(identity.uid).status().code(), Code::kFailedPrecondition);
+  EXPECT_TRUE(this->store_->ListJournals(identity.run_uid)->empty());
+  EXPECT_TRUE(*this->store_->WasPurged(identity.run_uid));
+  EXPECT_FALSE(*this->store_->WasPurged(stays.run_uid));
+  EXPECT_EQ(this->store_->DeleteRun(identity.run_uid, 0, {}).code(), Code::kNotFound);
+  // Nothing of it comes back, and nothing of others went.
+  EXPECT_FALSE(this->Append(identity, 40'001, TestSlots(40'001, 1)).ok());
+  EXPECT_EQ(this->Append(TestIdentity("p", "r", 5), 0, "").code(), Code::kFailedPrecondition);
+  EXPECT_EQ(this->ReadAll(stays), TestSlots(0, 100));
+  EXPECT_EQ(static_cast<std::uint64_t>(this->store_->ListProjects()->at(0).stored_bytes),
+            *this->store_->StoredBytes(stays.run_uid));
+}
+
+TYPED_TEST_P(RecordStoreConformance, AProjectKeepsNoMoreThanItMay) {
+  ProjectRow project;
+  project.name = "p";
+  project.retention_ns = 5;
+  project.quota_bytes = 10'000;
+  AuditRow audit;
+  audit.time = 3;
+  ASSERT_TRUE(this->store_->PutProject(project, audit).ok());
+  project.created = 3;
+  EXPECT_EQ(*this->store_->ListProjects(), std::vector{project});
+  const JournalIdentity identity = TestIdentity("p", "r");
+  ASSERT_TRUE(this->Append(identity, 0, TestSlots(0, 100)).ok());
+  const auto before = *this->store_->FindRun(identity.run_uid);
+  const Status status = this->Append(identity, 100, TestSlots(100, 1000));
+  EXPECT_EQ(status.code(), Code::kFailedPrecondition);
+  EXPECT_NE(status.message().find("\"p\" may keep 10000 bytes"), std::string::npos);
+  EXPECT_EQ(*this->store_->FindRun(identity.run_uid), before);
+  // A sign of life takes nothing.
+  EXPECT_TRUE(this->Append(identity, 100, "").ok());
+  EXPECT_TRUE(this->Append(TestIdentity("q", "r"), 0, TestSlots(100, 1000)).ok());
+  project.quota_bytes = 0;
+  ASSERT_TRUE(this->store_->PutProject(project, {}).ok());
+  EXPECT_TRUE(this->Append(identity, 100, TestSlots(100, 1000)).ok());
+  EXPECT_EQ(static_cast<std::uint64_t>(this->store_->ListProjects()->at(0).stored_bytes),
+            *this->store_->StoredBytes(identity.run_uid));
+}
+
+TYPED_TEST_P(RecordStoreConformance, WhatHasGrownIsStale) {
+  const JournalIdentity identity = TestIdentity("p", "r");
+  EXPECT_TRUE(this->store_->ListStaleRuns(10)->empty());
+  ASSERT_TRUE(this->Append(identity, 0, TestSlots(0, 1)).ok());
+  std::vector<StaleRun> stale = *this->store_->ListStaleRuns(10);
+  ASSERT_EQ(stale.size(), 1u);
+  EXPECT_EQ(stale[0].uid, identity.run_uid);
+  ASSERT_TRUE(this->Append(identity, 1, TestSlots(1, 1)).ok());
+  SummarisedRun one;
+  one.stale = stale[0];
+  one.summary = {.state = RunState::kCompleted,
+                 .end = 8,
+                 .elapsed_ns = 7,
+                 .goodput = 0.5,
+                 .attempts = 2,
+                 .last_step = 3,
+                 .as_of = 9};
+  one.phase = RunPhase::kCompleted;
+  one.settled = true;
+  ASSERT_TRUE(this->store_->SummariseRuns({&one, 1}).ok());
+  this->Reopen();
+  EXPECT_EQ(this->store_->FindRun(identity.run_uid)->summary, one.summary);
+  EXPECT_EQ(this->store_->FindRun(identity.run_uid)->details.phase, RunPhase::kCompleted);
+  stale = *this->store_->ListStaleRuns(10);
+  ASSERT_EQ(stale.size(), 1u);  // it grew meanwhile
+  one.stale = stale[0];
+  one.settled = false;
+  one.phase = RunPhase::kUnspecified;
+  ASSERT_TRUE(this->store_->SummariseRuns({&one, 1}).ok());
+  EXPECT_EQ(this->store_->ListStaleRuns(10)->size(), 1u);
+  one.settled = true;
+  ASSERT_TRUE(this->store_->SummariseRuns({&one, 1}).ok());
+  EXPECT_TRUE(this->store_->ListStaleRuns(10)->empty());
+  EXPECT_EQ(this->store_->FindRun(identity.run_uid)->details.phase, RunPhase::kCompleted);
+}
+
+TYPED_TEST_P(RecordStoreConformance, OperationsAreKept) {
+  OperationRow operation;
+  operation.id = "one";
+  operation.verb = "verb";
+  operation.target = "target";
+  operation.name = "name";
+  operation.project = "p";
+  operation.who = "who";
+  operation.created = 4;
+  ASSERT_TRUE(this->store_->AddOperation(operation, {}).ok());
+  EXPECT_EQ(this->store_->AddOperation(operation, {}).code(), Code::kAlreadyExists);
+  EXPECT_EQ(*this->store_->ListOperations("p", true), std::vector{operation});
+  EXPECT_TRUE(this->store_->ListOperations("q", false)->empty());
+  operation.progress = 0.25;
+  ASSERT_TRUE(this->store_->CancelOperation("one", {}).ok());
+  ASSERT_TRUE(this->store_->UpdateOperation(operation).ok());
+  operation.cancelled = true;
+  EXPECT_EQ(*this->store_->ListOperations("", false), std::vector{operation});
+  operation.finished = 8;
+  operation.error = Code::kCancelled;
+  operation.message = "why";
+  ASSERT_TRUE(this->store_->UpdateOperation(operation).ok());
+  this->Reopen();
+  EXPECT_EQ(*this->store_->ListOperations("", false), std::vector{operation});
+  EXPECT_TRUE(this->store_->ListOperations("", true)->empty());
+  ASSERT_TRUE(this->store_->DeleteOperation("one", {}).ok());
+  for (const Status& status :
+       {this->store_->DeleteOperation("one", {}), this->store_->CancelOperation("one", {}),
+        this->store_->UpdateOperation(operation)}) {
+    EXPECT_EQ(status.code(), Code::kNotFound);
+  }
+}
+
+REGISTER_TYPED_TEST_SUITE_P(
+    RecordStoreConformance, AnEmptyStoreHasNothing, KeepsWhatItIsTold, ReadsAnyPart, AGapIsRefused,
+    APartOfASlotIsRefused, AnotherHeaderIsRefused, ARunStaysInItsProjectAndUnderItsName,
+    AllOrNothing, ASignOfLifeChangesTheStateOnly, WhatComesLaterLiesOverWhatWasThere,
+    TakesManyJournalsAtOnce, TakesALargeBatch, ListsProjectsAndRuns, ListsJournalsOfARun,
+    ANameIsAnyBytes, CountsStoredBytesByRun, BehavesLikeAMap, TokensAreKeptAndRevoked,
+    PackedSlotsAreSlots, ManySmallBatchesTakeLittleMoreThanALargeOne, ReadsWhileItWrites,
+    ManyMayWrite, FiltersAndOrdersAsTheModelDoes, ARunThatWasMadeWaitsForItsJournals,
+    DetailsChangeByVersion, WhatIsDeletedIsHiddenAndThenRemoved, AProjectKeepsNoMoreThanItMay,
+    WhatHasGrownIsStale, OperationsAreKept);
 
 }  // namespace headway::store

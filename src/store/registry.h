@@ -1,17 +1,107 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
+#include "base/uid.h"
+#include "model/filter.h"
+#include "model/run_details.h"
 
-/// Registry: what a server knows beside records. Any thread may call; calls that write take turns,
-/// and return once it is durable.
+/// Registry: what a server knows beside records: projects and their runs, operations, tokens. Any
+/// thread may call; calls that write take turns, and return once it is durable.
 
 namespace headway::store {
+
+struct ProjectRow {
+  std::string name;
+  std::int64_t created = 0;       ///< wall time; 0: by a headway that did not write it down
+  std::int64_t retention_ns = 0;  ///< how long ended runs are kept; 0: for ever
+  std::int64_t quota_bytes = 0;   ///< what its records may take; 0: what the disk has
+  std::int64_t stored_bytes = 0;  ///< that they take (compressed)
+  std::int64_t runs = 0;          ///< those that are not deleted
+
+  friend bool operator==(const ProjectRow&, const ProjectRow&) = default;
+};
+
+struct RunRow {
+  RunUid uid;
+  std::string project;
+  std::string name;
+  std::int64_t start = 0;  ///< of its first journal; before there is one, when it was made
+  /// Names it among the runs of its project: its name if it is the newest one of that, else
+  /// name@<start>; of a deleted one the uid.
+  std::string label;
+  RunDetails details;
+  RunSummary summary;
+  std::string creator;            ///< who made it; empty: journals did
+  std::int64_t created = 0;       ///< wall times; 0: by a headway that did not write it down
+  std::int64_t updated = 0;       ///< of its details
+  std::int64_t deleted = 0;       ///< 0: it is not
+  bool purged = false;            ///< nothing of it is there any more but this row
+  std::int64_t version = 1;       ///< of its details: 1, 2, ...
+  std::int64_t journals = 0;      ///< how many
+  std::int64_t stored_bytes = 0;  ///< that their records take (compressed)
+
+  friend bool operator==(const RunRow&, const RunRow&) = default;
+};
+
+/// What lists of runs can be filtered and ordered by: RunFields() and more, see docs/server.md.
+std::span<const FilterField> RunRowFields();
+/// The value of `RunRowFields()[field]` of a run; `key` of a field that has one.
+FieldValue RunRowValue(const RunRow& row, std::size_t field, std::string_view key);
+
+/// Which runs, in which order, and which part of the list.
+struct RunQuery {
+  std::string project;
+  std::string name = {};      ///< only those of this name; empty: of any
+  Filter filter = {};         ///< over RunRowFields()
+  RowOrder order = {};        ///< over RunRowFields(); where it decides nothing: the newest first
+  bool deleted = false;       ///< the deleted ones too
+  std::string after = {};     ///< RunPage::next of the page before
+  std::size_t count = 1'000;  ///< at most so many
+};
+struct RunPage {
+  std::vector<RunRow> runs;
+  std::string next;  ///< empty: that was all. Bytes
+};
+
+/// A run whose journals have grown, or whose state may change by itself, since it was summarised.
+struct StaleRun {
+  RunUid uid;
+  std::int64_t mark = 0;  ///< which growth it was
+};
+
+/// How it stands now.
+struct SummarisedRun {
+  StaleRun stale;
+  RunSummary summary;
+  RunPhase phase = RunPhase::kUnspecified;  ///< that it comes to; unspecified: it stays
+  bool settled = false;  ///< nothing changes but by further records: it is not stale any more
+};
+
+/// Something that takes its time: done in the background, and told here.
+struct OperationRow {
+  std::string id;
+  std::string verb;    ///< "runs.purge"
+  std::string target;  ///< to what: a run's uid
+  std::string name;    ///< the same, for people
+  std::string project;
+  std::string who;
+  std::int64_t created = 0;   ///< wall times
+  std::int64_t finished = 0;  ///< 0: not yet
+  double progress = 0;        ///< the share that is done
+  bool cancelled = false;     ///< it was asked to stop
+  Code error = Code::kOk;     ///< of one that has finished
+  std::string message;
+
+  friend bool operator==(const OperationRow&, const OperationRow&) = default;
+};
 
 /// A token of a program or a person. The token itself is nowhere, but its hash.
 struct TokenRow {
@@ -46,6 +136,46 @@ class Registry {
 
   // What changes something writes down at once that it was done: both or neither is there.
 
+  /// By name.
+  virtual Result<std::vector<ProjectRow>> ListProjects() = 0;
+  /// Makes it where it is not there, and sets what may be set: retention_ns and quota_bytes.
+  virtual Status PutProject(const ProjectRow& project, const AuditRow& audit) = 0;
+
+  /// A page of them. InvalidArgument: `after` is of no such page.
+  virtual Result<RunPage> ListRuns(const RunQuery& query) = 0;
+  /// NotFound: no such run. Deleted ones are found, also by the uid that their journals have.
+  virtual Result<RunRow> FindRun(const RunUid& uid) = 0;
+  /// Makes a run that has recorded nothing yet: uid, project, name, details, creator and created
+  /// of `run` count. AlreadyExists: there is one of that uid. The first journal of a run of that
+  /// name that is not known otherwise belongs to it.
+  virtual Status CreateRun(const RunRow& run, const AuditRow& audit) = 0;
+  /// Sets its details. Aborted: it is not of this version any more; NotFound.
+  virtual Status UpdateRun(const RunUid& uid, std::int64_t version, const RunDetails& details,
+                           std::int64_t when, const AuditRow& audit) = 0;
+  /// Hides it (`when` != 0) or shows it again (0). NotFound: no such run, or it was purged.
+  virtual Status DeleteRun(const RunUid& uid, std::int64_t when, const AuditRow& audit) = 0;
+  /// Removes some of the records of a deleted run, of which nobody reads any from then on, and
+  /// returns how many bytes are left of them; at 0 all is gone but its row. FailedPrecondition: it
+  /// is not deleted.
+  virtual Result<std::int64_t> PurgeRun(const RunUid& uid) = 0;
+
+  /// Runs to be summarised, those first that were so longest ago; `count` at most.
+  virtual Result<std::vector<StaleRun>> ListStaleRuns(std::size_t count) = 0;
+  /// Keeps how they stand. One that has grown since it was listed stays stale.
+  virtual Status SummariseRuns(std::span<const SummarisedRun> runs) = 0;
+
+  /// AlreadyExists: there is one with that id.
+  virtual Status AddOperation(const OperationRow& operation, const AuditRow& audit) = 0;
+  /// The newest first; of one project only where one is given; only what is unfinished if so.
+  virtual Result<std::vector<OperationRow>> ListOperations(std::string_view project,
+                                                           bool unfinished) = 0;
+  /// Keeps finished, progress, error and message. NotFound.
+  virtual Status UpdateOperation(const OperationRow& operation) = 0;
+  /// Keeps that it was asked to stop. NotFound.
+  virtual Status CancelOperation(std::string_view id, const AuditRow& audit) = 0;
+  /// Forgets one. NotFound.
+  virtual Status DeleteOperation(std::string_view id, const AuditRow& audit) = 0;
+
   /// AlreadyExists: there is one with that id or hash.
   virtual Status AddToken(const TokenRow& token, const AuditRow& audit) = 0;
   /// By the time at which they were made, then by id.
@@ -53,6 +183,8 @@ class Registry {
   /// NotFound: no such id. One that was revoked before stays as it is, and nothing is written down.
   virtual Status RevokeToken(std::string_view id, std::int64_t when, const AuditRow& audit) = 0;
 
+  /// Writes down something that changed nothing here.
+  virtual Status Audit(const AuditRow& audit) = 0;
   /// The newest first: those with a number below `before` (0: all), `count` at most; of one project
   /// only where one is given.
   virtual Result<std::vector<AuditRow>> ListAudit(std::int64_t before, std::size_t count,

@@ -22,19 +22,32 @@ from test_server import Server
 NEEDS = {
     "RunService/ListRuns": "runs.list",
     "RunService/GetRun": "runs.get",
+    "RunService/CreateRun": "runs.create",
+    "RunService/UpdateRun": "runs.update",
+    "RunService/DeleteRun": "runs.delete",
+    "RunService/UndeleteRun": "runs.delete",
     "RunService/GetReport": "runs.get",
     "RunService/ListIntervals": "runs.get",
     "RunService/ListSteps": "runs.get",
+    "ProjectService/ListProjects": "projects.list",
+    "ProjectService/PutProject": "projects.update",
+    "OperationService/ListOperations": "operations.list",
+    "OperationService/GetOperation": "operations.get",
+    "OperationService/CancelOperation": "operations.cancel",
+    "OperationService/DeleteOperation": "operations.delete",
     "JournalService/AppendJournals": "journals.append",
     "TokenService/CreateToken": "tokens.create",
     "TokenService/ListTokens": "tokens.list",
     "TokenService/RevokeToken": "tokens.revoke",
     "TokenService/ListAuditEvents": "audit.list",
 }
+READING = {"runs.list", "runs.get", "projects.list", "operations.list", "operations.get"}
 ROLES = {
-    "viewer": {"runs.list", "runs.get"},
+    "viewer": READING,
     "writer": {"journals.append"},
-    "editor": {"runs.list", "runs.get", "journals.append"},
+    "editor": READING
+    | {"runs.create", "runs.update", "runs.delete", "operations.cancel", "operations.delete"}
+    | {"journals.append"},
     "admin": set(NEEDS.values()),
 }
 SCOPES = [("", ""), ("p", ""), ("q", ""), ("p", "r"), ("p", "s"), ("q", "r")]
@@ -93,6 +106,17 @@ def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
         method: {"project": "p", "run": "r"} if "RunService/" in method else {} for method in NEEDS
     }
     requests["RunService/ListRuns"] = {"project": "p"}
+    requests["RunService/CreateRun"] = {"project": "p", "run": {"name": "r"}, "requestId": "1"}
+    # Reading would make another one its newest.
+    assert server.call("RunService/CreateRun", requests["RunService/CreateRun"])[0] == 200
+    gone = server.call("RunService/CreateRun", {"project": "p", "run": {"name": "r"}})[1]["run"]
+    requests["RunService/DeleteRun"] = {"project": "p", "run": gone["uid"]}
+    requests["RunService/UndeleteRun"] = {"project": "p", "run": gone["uid"]}
+    requests["RunService/UpdateRun"]["values"] = {"group": "g"}
+    requests["ProjectService/PutProject"] = {"project": "p"}
+    requests["OperationService/ListOperations"] = {"project": "p"}
+    for verb in ("Get", "Cancel", "Delete"):
+        requests[f"OperationService/{verb}Operation"] = {"project": "p", "id": "none"}
     requests["JournalService/AppendJournals"] = pieces(headway, "p", "r")
     status, made = create(server, role="admin", name="to be revoked")
     assert status == 200
@@ -122,7 +146,11 @@ def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
                     inside = not run
                 elif "TokenService" in method:
                     inside = True  # it answers about its own
-                elif method == "RunService/ListRuns":
+                elif method == "ProjectService/ListProjects":
+                    inside = True  # so does that
+                elif method == "ProjectService/PutProject":
+                    inside = project in ("", "p") and not run
+                elif method == "RunService/ListRuns" or "OperationService" in method:
                     inside = project in ("", "p")
                 else:
                     inside = project in ("", "p") and run in ("", "r")
@@ -130,8 +158,12 @@ def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
                 where = (role, project, run, method, status, answer)
                 if needs in permissions and inside:
                     # Tokens of other scopes are not there, for one of this scope.
-                    assert status == 200 or (
+                    none = "OperationService" in method and request.get("id")
+                    assert status == (404 if none else 200) or (
                         method == "TokenService/RevokeToken" and status == 404 and project), where
+                    if method == "ProjectService/ListProjects":
+                        names = [one["name"] for one in answer["projects"]]
+                        assert names == ([project] if project else ["p", "q"]), where
                 else:
                     assert status == 403 and answer["code"] == "permission_denied", where
                 if method == "RunService/ListRuns" and status == 200:

@@ -102,7 +102,7 @@ class Far {
  private:
   std::string folder_;
   SystemClock clock_;
-  std::unique_ptr<store::RecordStore> store_;
+  std::unique_ptr<store::Store> store_;
   std::unique_ptr<server::JournalService> journals_;
   std::unique_ptr<server::ConnectRouter> router_;
   std::map<std::string, std::string> backup_;

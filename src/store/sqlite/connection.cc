@@ -110,6 +110,12 @@ sqlite3_stmt* Connection::Prepare(std::string_view sql) {
   return statement;
 }
 
+sqlite3_stmt* Connection::PrepareOnce(std::string_view sql) {
+  sqlite3_stmt* statement = nullptr;
+  sqlite3_prepare_v3(db_, sql.data(), static_cast<int>(sql.size()), 0, &statement, nullptr);
+  return statement;
+}
+
 // The errno behind the last error. Of one in COMMIT only the file that failed knows it.
 int Connection::SystemError() const {
   int error = sqlite3_system_errno(db_);

@@ -7,12 +7,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "base/status.h"
 #include "base/uid.h"
+#include "model/filter.h"
 
 /// SQLite as values and Status. One thread at a time for each connection and what belongs to it.
 
@@ -48,11 +51,15 @@ class Connection {
   Status CopyFrom(Connection* other, int pages_at_once,
                   const std::function<void(double)>& progress);
 
+  /// A statement that is not kept: sqlite3_finalize it. nullptr: see Fault.
+  sqlite3_stmt* PrepareOnce(std::string_view sql);
   /// The kept statement of `sql`, which must live as long as the connection. nullptr: see Fault.
   sqlite3_stmt* Prepare(std::string_view sql);
 
   bool InTransaction() const { return sqlite3_get_autocommit(db_) == 0; }
   std::int64_t LastId() const { return sqlite3_last_insert_rowid(db_); }
+  /// How many rows the last statement changed.
+  std::int64_t Changes() const { return sqlite3_changes64(db_); }
   const std::string& path() const { return path_; }
 
  private:
@@ -81,10 +88,28 @@ class Query {
       status_ = connection_->Fault(what_);
     }
   }
+  /// A statement that was made for this one time.
+  struct Once {
+    std::string_view sql;
+  };
+  Query(Connection* connection, std::string_view what, const Once& once,
+        std::span<const FieldValue> values)
+      : connection_(connection),
+        what_(what),
+        statement_(connection->PrepareOnce(once.sql)),
+        once_(true) {
+    int column = 0;
+    bool bound = statement_ != nullptr;
+    for (const FieldValue& value : values) {
+      bound = bound && Bind(++column, value) == SQLITE_OK;
+    }
+    if (!bound) status_ = connection_->Fault(what_);
+  }
   Query(const Query&) = delete;
   Query& operator=(const Query&) = delete;
   ~Query() {
-    if (statement_ == nullptr) return;
+    if (once_) sqlite3_finalize(statement_);
+    if (once_ || statement_ == nullptr) return;
     sqlite3_reset(statement_);
     sqlite3_clear_bindings(statement_);
   }
@@ -106,6 +131,8 @@ class Query {
   const Status& status() const { return status_; }
 
   std::int64_t Integer(int column) const { return sqlite3_column_int64(statement_, column); }
+  double Real(int column) const { return sqlite3_column_double(statement_, column); }
+  bool IsNull(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
   /// Of text or a blob; until the next row.
   std::string_view Bytes(int column) const {
     const void* const data = sqlite3_column_blob(statement_, column);
@@ -124,6 +151,18 @@ class Query {
 
  private:
   int Bind(int column, std::int64_t value) { return sqlite3_bind_int64(statement_, column, value); }
+  int Bind(int column, double value) { return sqlite3_bind_double(statement_, column, value); }
+  template <typename T>
+  int Bind(int column, const std::optional<T>& value) {
+    return value ? Bind(column, *value) : sqlite3_bind_null(statement_, column);
+  }
+  int Bind(int column, const FieldValue& value) {
+    if (const auto* const text = std::get_if<std::string>(&value)) return Bind(column, Text{*text});
+    if (const auto* const integer = std::get_if<std::int64_t>(&value))
+      return Bind(column, *integer);
+    if (const auto* const real = std::get_if<double>(&value)) return Bind(column, *real);
+    return sqlite3_bind_null(statement_, column);
+  }
   // A null pointer would be NULL, not something empty.
   int Bind(int column, std::string_view blob) {
     return sqlite3_bind_blob64(statement_, column, blob.empty() ? "" : blob.data(), blob.size(),
@@ -143,6 +182,7 @@ class Query {
   Connection* connection_;
   std::string_view what_;
   sqlite3_stmt* statement_;
+  bool once_ = false;
   Status status_;
 };
 

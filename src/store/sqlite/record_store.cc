@@ -6,20 +6,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
-#include <deque>
 #include <iterator>
 #include <map>
-#include <mutex>
-#include <optional>
 #include <utility>
 
-#include "base/files.h"
 #include "packing/slots.h"
-#include "store/sqlite/connection.h"
+#include "store/sqlite/sqlite_store.h"
 
 namespace headway::store {
 namespace {
@@ -86,622 +80,73 @@ constexpr const char* kSchemaSteps[] = {
          what TEXT NOT NULL,
          project TEXT NOT NULL
        ) STRICT;)",
+    // Unknown values are NULL, so that they are neither this nor that to a filter.
+    R"(ALTER TABLE project ADD COLUMN created INTEGER NOT NULL DEFAULT 0;
+       ALTER TABLE project ADD COLUMN retention INTEGER NOT NULL DEFAULT 0;
+       ALTER TABLE project ADD COLUMN quota INTEGER NOT NULL DEFAULT 0;
+       ALTER TABLE project ADD COLUMN stored_bytes INTEGER NOT NULL DEFAULT 0;
+       UPDATE project SET stored_bytes = (
+         SELECT coalesce(sum(state.stored_bytes), 0) FROM run
+         JOIN journal ON journal.run_id = run.id JOIN state ON state.journal_id = journal.id
+         WHERE run.project_id = project.id);
+       ALTER TABLE run ADD COLUMN created INTEGER NOT NULL DEFAULT 0;
+       ALTER TABLE run ADD COLUMN updated INTEGER NOT NULL DEFAULT 0;
+       ALTER TABLE run ADD COLUMN deleted INTEGER NOT NULL DEFAULT 0;
+       ALTER TABLE run ADD COLUMN purged INTEGER NOT NULL DEFAULT 0;
+       ALTER TABLE run ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
+       ALTER TABLE run ADD COLUMN creator TEXT;
+       ALTER TABLE run ADD COLUMN run_group TEXT;
+       ALTER TABLE run ADD COLUMN phase TEXT;
+       ALTER TABLE run ADD COLUMN orchestrator TEXT;
+       ALTER TABLE run ADD COLUMN workload TEXT;
+       ALTER TABLE run ADD COLUMN state TEXT;
+       ALTER TABLE run ADD COLUMN finish INTEGER;
+       ALTER TABLE run ADD COLUMN elapsed INTEGER NOT NULL DEFAULT 0;
+       ALTER TABLE run ADD COLUMN goodput REAL;
+       ALTER TABLE run ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
+       ALTER TABLE run ADD COLUMN last_step INTEGER;
+       ALTER TABLE run ADD COLUMN summarised INTEGER NOT NULL DEFAULT 0;
+       UPDATE run SET state = 'not_started';
+       CREATE INDEX run_by_name ON run (project_id, name, start, uid);
+       CREATE TABLE run_detail (
+         run_id INTEGER PRIMARY KEY REFERENCES run (id),
+         bytes BLOB NOT NULL
+       ) STRICT;
+       CREATE TABLE run_label (
+         run_id INTEGER NOT NULL REFERENCES run (id),
+         key TEXT NOT NULL,
+         value TEXT NOT NULL,
+         PRIMARY KEY (run_id, key)
+       ) STRICT, WITHOUT ROWID;
+       CREATE TABLE run_alias (
+         uid BLOB PRIMARY KEY,
+         run_id INTEGER NOT NULL REFERENCES run (id)
+       ) STRICT;
+       CREATE TABLE stale_run (
+         run_id INTEGER PRIMARY KEY REFERENCES run (id),
+         mark INTEGER NOT NULL
+       ) STRICT;
+       INSERT INTO stale_run (run_id, mark) SELECT id, 1 FROM run;
+       CREATE TABLE operation (
+         id TEXT PRIMARY KEY,
+         verb TEXT NOT NULL,
+         target TEXT NOT NULL,
+         name TEXT NOT NULL,
+         project TEXT NOT NULL,
+         who TEXT NOT NULL,
+         created INTEGER NOT NULL,
+         finished INTEGER NOT NULL,
+         progress REAL NOT NULL,
+         cancelled INTEGER NOT NULL,
+         error INTEGER NOT NULL,
+         message TEXT NOT NULL
+       ) STRICT;)",
 };
 constexpr auto kSchemaVersion = static_cast<std::int64_t>(std::size(kSchemaSteps));
 
-std::string Quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
-
-struct Reader {
-  std::mutex mutex;
-  std::unique_ptr<Connection> connection;
-};
-
-constexpr std::string_view kJournalColumns =
-    "SELECT journal.uid, run.uid, project.name, run.name, journal.start, journal.header, "
-    "state.slots, state.counters, state.writer, state.heard "
-    "FROM journal JOIN state ON state.journal_id = journal.id "
-    "JOIN run ON run.id = journal.run_id JOIN project ON project.id = run.project_id ";
-
-Journal JournalOf(const Query& row) {
-  Journal journal;
-  journal.identity.uid = row.UidAt<JournalUid>(0);
-  journal.identity.run_uid = row.UidAt<RunUid>(1);
-  journal.identity.project = row.String(2);
-  journal.identity.run = row.String(3);
-  journal.identity.start = row.Integer(4);
-  journal.identity.header = row.String(5);
-  journal.state.slots = static_cast<std::uint64_t>(row.Integer(6));
-  journal.state.counters = row.String(7);
-  const std::int64_t writer = row.Integer(8);
-  if (writer == 1 || writer == 2) journal.state.writer = static_cast<Liveness>(writer);
-  journal.state.heard = row.Integer(9);
-  return journal;
-}
-
-RunRow RunOf(const Query& row) {
-  return {row.UidAt<RunUid>(0), row.String(1), row.String(2), row.Integer(3)};
-}
-
-template <typename Uid>
-Status NoSuch(std::string_view kind, const Uid& uid) {
-  return {Code::kNotFound, "there is no " + std::string(kind) + " " + ToHex(uid)};
-}
-
-class SqliteStore final : public Store {
- public:
-  // The lock is let go last, the writer after the readers: the last one to close tidies up, and
-  // only a writer can.
-  SqliteStore(UniqueFd lock, const struct stat& file, std::unique_ptr<Connection> writer,
-              std::vector<std::unique_ptr<Reader>> readers)
-      : lock_(std::move(lock)),
-        file_(file),
-        writer_(std::move(writer)),
-        readers_(std::move(readers)) {}
-
-  Status Append(std::span<const Batch> batches) override;
-  Result<Journal> FindJournal(const JournalUid& uid) override;
-  Result<std::string> ReadSlots(const JournalUid& uid, std::uint64_t first_slot,
-                                std::uint64_t count) override;
-  Result<std::vector<std::string>> ListProjects() override;
-  Result<std::vector<RunRow>> ListRuns(std::string_view project, std::string_view name) override;
-  Result<RunRow> FindRun(const RunUid& uid) override;
-  Result<std::vector<Journal>> ListJournals(const RunUid& uid) override;
-  Result<std::uint64_t> StoredBytes(const RunUid& uid) override;
-
-  Status AddToken(const TokenRow& token, const AuditRow& audit) override;
-  Result<std::vector<TokenRow>> ListTokens() override;
-  Status RevokeToken(std::string_view id, std::int64_t when, const AuditRow& audit) override;
-  Result<std::vector<AuditRow>> ListAudit(std::int64_t before, std::size_t count,
-                                          std::string_view project) override;
-
- private:
-  struct Position {
-    std::int64_t journal_id = 0;
-    std::uint64_t slots = 0;
-  };
-  // A connection that nobody else uses meanwhile.
-  struct Turn {
-    std::unique_lock<std::mutex> lock;
-    Connection* connection;
-  };
-  Turn TakeReader();
-
-  // A journal that has become longer: it had slots [0, from), and has [0, to).
-  struct Grown {
-    std::int64_t journal_id = 0;
-    JournalUid uid;
-    std::uint64_t from = 0;
-    std::uint64_t to = 0;
-  };
-
-  // Within a transaction of the writer.
-  Result<Grown> Write(const Batch& batch, std::span<const packing::PackedSlots> chunks);
-  Result<Position> FindOrMakeJournal(const JournalIdentity& identity);
-  Result<std::int64_t> FindOrMakeRun(const JournalIdentity& identity);
-  Result<std::int64_t> FindOrMakeProject(const std::string& name);
-  Status WriteDown(const AuditRow& audit);
-  Status Merge(const Grown& grown, std::uint64_t begin, std::uint64_t end);
-
-  void Tidy(std::span<const Grown> grown);
-
-  // What is kept in a file that nobody finds any more is not kept.
-  Status CheckFile() const;
-
-  UniqueFd lock_;
-  struct stat file_;  // which one is open
-  std::mutex write_mutex_;
-  std::unique_ptr<Connection> writer_;
-  std::vector<std::unique_ptr<Reader>> readers_;
-  std::atomic<std::size_t> next_reader_ = 0;
-};
-
-SqliteStore::Turn SqliteStore::TakeReader() {
-  const std::size_t first = next_reader_.fetch_add(1, std::memory_order_relaxed);
-  for (std::size_t i = 0; i < readers_.size(); ++i) {
-    Reader& reader = *readers_[(first + i) % readers_.size()];
-    std::unique_lock lock(reader.mutex, std::try_to_lock);
-    if (lock.owns_lock()) return {std::move(lock), reader.connection.get()};
-  }
-  Reader& reader = *readers_[first % readers_.size()];
-  return {std::unique_lock(reader.mutex), reader.connection.get()};
-}
-
-// --- Writing
-
-constexpr std::string_view kWrite = "write to";
-
-Result<std::int64_t> SqliteStore::FindOrMakeProject(const std::string& name) {
-  {
-    Query find(writer_.get(), kWrite, "SELECT id FROM project WHERE name = ?", Text{name});
-    if (find.Next()) return find.Integer(0);
-    HEADWAY_RETURN_IF_ERROR(find.status());
-  }
-  Query make(writer_.get(), kWrite, "INSERT INTO project (name) VALUES (?)", Text{name});
-  HEADWAY_RETURN_IF_ERROR(make.Run());
-  return writer_->LastId();
-}
-
-Result<std::int64_t> SqliteStore::FindOrMakeRun(const JournalIdentity& identity) {
-  const Result<std::int64_t> project = FindOrMakeProject(identity.project);
-  HEADWAY_RETURN_IF_ERROR(project.status());
-  {
-    Query find(writer_.get(), kWrite, "SELECT id, project_id, name, start FROM run WHERE uid = ?",
-               identity.run_uid);
-    if (find.Next()) {
-      if (find.Integer(1) != *project || find.Bytes(2) != identity.run) {
-        return Status(Code::kAlreadyExists, "run " + ToHex(identity.run_uid) +
-                                                " is there under another project or name than " +
-                                                Quoted(identity.project) + " and " +
-                                                Quoted(identity.run));
-      }
-      const std::int64_t id = find.Integer(0);
-      if (find.Integer(3) <= identity.start) return id;
-      // Journals come in any order.
-      Query update(writer_.get(), kWrite, "UPDATE run SET start = ? WHERE id = ?", identity.start,
-                   id);
-      HEADWAY_RETURN_IF_ERROR(update.Run());
-      return id;
-    }
-    HEADWAY_RETURN_IF_ERROR(find.status());
-  }
-  Query make(writer_.get(), kWrite,
-             "INSERT INTO run (uid, project_id, name, start) VALUES (?, ?, ?, ?)", identity.run_uid,
-             *project, Text{identity.run}, identity.start);
-  HEADWAY_RETURN_IF_ERROR(make.Run());
-  return writer_->LastId();
-}
-
-Result<SqliteStore::Position> SqliteStore::FindOrMakeJournal(const JournalIdentity& identity) {
-  {
-    Query find(writer_.get(), kWrite,
-               "SELECT journal.id, state.slots, run.uid, journal.header FROM journal "
-               "JOIN state ON state.journal_id = journal.id JOIN run ON run.id = journal.run_id "
-               "WHERE journal.uid = ?",
-               identity.uid);
-    if (find.Next()) {
-      if (find.UidAt<RunUid>(2) != identity.run_uid || find.Bytes(3) != identity.header) {
-        return Status(Code::kAlreadyExists, "journal " + ToHex(identity.uid) +
-                                                " is there with another header or in another run");
-      }
-      return Position{find.Integer(0), static_cast<std::uint64_t>(find.Integer(1))};
-    }
-    HEADWAY_RETURN_IF_ERROR(find.status());
-  }
-  const Result<std::int64_t> run = FindOrMakeRun(identity);
-  HEADWAY_RETURN_IF_ERROR(run.status());
-  Query journal(writer_.get(), kWrite,
-                "INSERT INTO journal (uid, run_id, start, header) VALUES (?, ?, ?, ?)",
-                identity.uid, *run, identity.start, std::string_view(identity.header));
-  HEADWAY_RETURN_IF_ERROR(journal.Run());
-  const Position position{writer_->LastId(), 0};
-  Query state(writer_.get(), kWrite,
-              "INSERT INTO state (journal_id, slots, counters, writer, heard, stored_bytes) "
-              "VALUES (?, 0, x'', 0, 0, 0)",
-              position.journal_id);
-  HEADWAY_RETURN_IF_ERROR(state.Run());
-  return position;
-}
-
-Result<SqliteStore::Grown> SqliteStore::Write(const Batch& batch,
-                                              std::span<const packing::PackedSlots> chunks) {
-  const Result<Position> position = FindOrMakeJournal(batch.identity);
-  HEADWAY_RETURN_IF_ERROR(position.status());
-  if (batch.first_slot > position->slots) {
-    return Status(Code::kOutOfRange,
-                  "journal " + ToHex(batch.identity.uid) + " has " +
-                      std::to_string(position->slots) + " slots, and a batch begins at slot " +
-                      std::to_string(batch.first_slot) + "; send what lies between");
-  }
-  std::uint64_t stored = 0;
-  std::uint64_t end = batch.first_slot;
-  for (const packing::PackedSlots& chunk : chunks) {
-    Query insert(writer_.get(), kWrite,
-                 "INSERT INTO chunk (journal_id, first_slot, slots, codec, bytes) "
-                 "VALUES (?, ?, ?, ?, ?)",
-                 position->journal_id, static_cast<std::int64_t>(end),
-                 static_cast<std::int64_t>(chunk.slots), chunk.codec, chunk.bytes);
-    HEADWAY_RETURN_IF_ERROR(insert.Run());
-    stored += chunk.bytes.size();
-    end += chunk.slots;
-  }
-  const std::uint64_t slots = std::max(position->slots, end);
-  Query update(writer_.get(), kWrite,
-               "UPDATE state SET slots = ?, counters = ?, writer = ?, heard = ?, "
-               "stored_bytes = stored_bytes + ? WHERE journal_id = ?",
-               static_cast<std::int64_t>(slots), std::string_view(batch.counters),
-               static_cast<std::int64_t>(batch.writer), batch.heard,
-               static_cast<std::int64_t>(stored), position->journal_id);
-  HEADWAY_RETURN_IF_ERROR(update.Run());
-  return Grown{position->journal_id, batch.identity.uid, position->slots, slots};
-}
-
-// Puts the chunks that lie within [begin, end) into one, where that changes nothing.
-Status SqliteStore::Merge(const Grown& grown, std::uint64_t begin, std::uint64_t end) {
-  struct Old {
-    std::int64_t id;
-    std::uint64_t begin, end;
-  };
-  std::vector<Old> inside;
-  std::vector<Old> across;
-  {
-    Query query(writer_.get(), kWrite,
-                "SELECT id, first_slot, slots FROM chunk WHERE journal_id = ? AND first_slot > ? "
-                "AND first_slot < ? ORDER BY first_slot",
-                grown.journal_id,
-                static_cast<std::int64_t>(begin) - static_cast<std::int64_t>(packing::kSlotsMost),
-                static_cast<std::int64_t>(end));
-    while (query.Next()) {
-      const auto first = static_cast<std::uint64_t>(query.Integer(1));
-      const Old old = {query.Integer(0), first,
-                       first + static_cast<std::uint64_t>(query.Integer(2))};
-      (old.begin >= begin && old.end <= end ? inside : across).push_back(old);
-    }
-    HEADWAY_RETURN_IF_ERROR(query.status());
-  }
-  if (inside.size() < 2) return OkStatus();
-  const std::uint64_t first = inside.front().begin;
-  std::uint64_t covered = first;
-  for (const Old& old : inside) {
-    if (old.begin > covered) return OkStatus();  // one from across lies between
-    covered = std::max(covered, old.end);
-  }
-  for (const Old& old : across) {
-    if (old.end > first && old.begin < covered) return OkStatus();  // which one lies above?
-  }
-
-  // What came later lies over what was there.
-  std::ranges::sort(inside, {}, &Old::id);
-  std::string slots(static_cast<std::size_t>(covered - first) * kSlotBytes, '\0');
-  std::int64_t stored = 0;
-  packing::SlotUnpacker unpacker;
-  for (const Old& old : inside) {
-    {
-      Query query(writer_.get(), kWrite, "SELECT codec, bytes FROM chunk WHERE id = ?", old.id);
-      if (!query.Next()) return query.status();
-      const auto data = unpacker.Unpack(
-          grown.uid, old.begin,
-          {.slots = old.end - old.begin, .codec = query.Integer(0), .bytes = query.Bytes(1)});
-      if (!data.has_value()) return OkStatus();  // whoever reads it will tell
-      std::memcpy(slots.data() + (old.begin - first) * kSlotBytes, data->data(), data->size());
-      stored -= static_cast<std::int64_t>(query.Bytes(1).size());
-    }
-    Query remove(writer_.get(), kWrite, "DELETE FROM chunk WHERE id = ?", old.id);
-    HEADWAY_RETURN_IF_ERROR(remove.Run());
-  }
-  packing::SlotPacker packer;
-  const Result<std::string_view> bytes = packer.Pack(grown.uid, first, slots);
-  HEADWAY_RETURN_IF_ERROR(bytes.status());
-  Query insert(writer_.get(), kWrite,
-               "INSERT INTO chunk (journal_id, first_slot, slots, codec, bytes) "
-               "VALUES (?, ?, ?, ?, ?)",
-               grown.journal_id, static_cast<std::int64_t>(first),
-               static_cast<std::int64_t>(covered - first), packing::kSlotsCodec, *bytes);
-  HEADWAY_RETURN_IF_ERROR(insert.Run());
-  stored += static_cast<std::int64_t>(bytes->size());
-  Query update(writer_.get(), kWrite,
-               "UPDATE state SET stored_bytes = stored_bytes + ? WHERE journal_id = ?", stored,
-               grown.journal_id);
-  return update.Run();
-}
-
-// A journal that is followed comes in a few slots at a time, which take more space and time apart
-// than together: each time one has filled a cell, what lies in that is put into one chunk. So each
-// slot is packed once for each size of cells.
-void SqliteStore::Tidy(std::span<const Grown> grown) {
-  struct Cell {
-    const Grown* grown;
-    std::uint64_t begin, end;
-  };
-  std::vector<Cell> cells;
-  for (const Grown& one : grown) {
-    for (const std::uint64_t size : {std::uint64_t{128}, packing::kSlotsMost}) {
-      // Behind the first one they are full of what came with this.
-      const std::uint64_t begin = one.from / size * size;
-      if (one.from > begin && one.to >= begin + size) cells.push_back({&one, begin, begin + size});
-    }
-  }
-  if (cells.empty()) return;
-  Transaction transaction(writer_.get(), "BEGIN IMMEDIATE", kWrite);
-  Status status = transaction.status();
-  for (const Cell& cell : cells) {
-    if (!status.ok()) return;  // such as: the disk is full. What was appended stays
-    status = Merge(*cell.grown, cell.begin, cell.end);
-  }
-  if (status.ok()) transaction.Commit().IgnoreError();
-}
-
-Status SqliteStore::CheckFile() const {
-  struct stat now;
-  if (::stat(writer_->path().c_str(), &now) == 0 && now.st_dev == file_.st_dev &&
-      now.st_ino == file_.st_ino) {
-    return OkStatus();
-  }
-  return {Code::kUnavailable, writer_->path() +
-                                  " was removed or replaced while the server had it open; "
-                                  "put it back, or start the server again"};
-}
-
-Status SqliteStore::Append(std::span<const Batch> batches) {
-  if (batches.empty()) return OkStatus();
-  // What takes the processor's time comes before one's turn to write.
-  std::vector<std::vector<packing::PackedSlots>> chunks;
-  chunks.reserve(batches.size());
-  std::deque<std::string> packed;  // what the chunks point to
-  packing::SlotPacker packer;
-  for (const Batch& batch : batches) {
-    chunks.push_back(batch.packed);
-    if (!batch.packed.empty() && !batch.slots.empty()) {
-      return {Code::kInvalidArgument, "a batch of journal " + ToHex(batch.identity.uid) +
-                                          " has both slots and packed ones"};
-    }
-    if (batch.slots.size() % kSlotBytes != 0) {
-      return {Code::kInvalidArgument, "a batch of journal " + ToHex(batch.identity.uid) + " is " +
-                                          std::to_string(batch.slots.size()) +
-                                          " bytes long, not a multiple of " +
-                                          std::to_string(kSlotBytes)};
-    }
-    constexpr std::size_t kMost = packing::kSlotsMost * kSlotBytes;
-    for (std::size_t at = 0; at < batch.slots.size(); at += kMost) {
-      const std::string_view piece = batch.slots.substr(at, kMost);
-      const Result<std::string_view> bytes =
-          packer.Pack(batch.identity.uid, batch.first_slot + at / kSlotBytes, piece);
-      HEADWAY_RETURN_IF_ERROR(bytes.status());
-      chunks.back().push_back(
-          {.slots = piece.size() / kSlotBytes, .bytes = packed.emplace_back(*bytes)});
-    }
-  }
-  const std::lock_guard lock(write_mutex_);
-  HEADWAY_RETURN_IF_ERROR(CheckFile());
-  Transaction transaction(writer_.get(), "BEGIN IMMEDIATE", kWrite);
-  HEADWAY_RETURN_IF_ERROR(transaction.status());
-  std::vector<Grown> grown;
-  for (std::size_t i = 0; i < batches.size(); ++i) {
-    const Result<Grown> one = Write(batches[i], chunks[i]);
-    HEADWAY_RETURN_IF_ERROR(one.status());
-    grown.push_back(*one);
-  }
-  HEADWAY_RETURN_IF_ERROR(transaction.Commit());
-  Tidy(grown);
-  return OkStatus();
-}
-
-// --- Reading
-
-constexpr std::string_view kRead = "read";
 constexpr std::string_view kCheck = "check";
 
-Result<Journal> SqliteStore::FindJournal(const JournalUid& uid) {
-  static const std::string sql = std::string(kJournalColumns) + "WHERE journal.uid = ?";
-  const Turn turn = TakeReader();
-  Query query(turn.connection, kRead, sql, uid);
-  if (query.Next()) return JournalOf(query);
-  HEADWAY_RETURN_IF_ERROR(query.status());
-  return NoSuch("journal", uid);
-}
-
-Result<std::string> SqliteStore::ReadSlots(const JournalUid& uid, std::uint64_t first_slot,
-                                           std::uint64_t count) {
-  const Turn turn = TakeReader();
-  Connection* const connection = turn.connection;
-  const Transaction transaction(connection, "BEGIN", kRead);
-  HEADWAY_RETURN_IF_ERROR(transaction.status());
-  Query journal(connection, kRead,
-                "SELECT journal.id, state.slots FROM journal "
-                "JOIN state ON state.journal_id = journal.id WHERE journal.uid = ?",
-                uid);
-  if (!journal.Next()) {
-    HEADWAY_RETURN_IF_ERROR(journal.status());
-    return NoSuch("journal", uid);
-  }
-  const auto slots = static_cast<std::uint64_t>(std::max<std::int64_t>(journal.Integer(1), 0));
-  const std::uint64_t begin = std::min(first_slot, slots);
-  const std::uint64_t end = begin + std::min(count, slots - begin);
-  const auto damaged = [&](std::uint64_t slot) {
-    return Status(Code::kDataLoss, "slot " + std::to_string(slot) + " of journal " + ToHex(uid) +
-                                       " is damaged in " + connection->path() +
-                                       "; examine the disk, and restore a copy of the file");
-  };
-
-  struct Piece {
-    std::int64_t id;
-    std::uint64_t begin, end;
-  };
-  std::vector<Piece> pieces;
-  // The index alone answers this; it knows no end of a chunk, but how long one can be.
-  Query range(connection, kRead,
-              "SELECT id, first_slot, slots FROM chunk WHERE journal_id = ?1 AND first_slot > ?2 "
-              "AND first_slot < ?3 AND first_slot + slots > ?4 ORDER BY first_slot",
-              journal.Integer(0),
-              static_cast<std::int64_t>(begin) - static_cast<std::int64_t>(packing::kSlotsMost),
-              static_cast<std::int64_t>(end), static_cast<std::int64_t>(begin));
-  std::uint64_t covered = begin;
-  while (begin < end && range.Next()) {
-    const auto from = static_cast<std::uint64_t>(range.Integer(1));
-    const auto size = static_cast<std::uint64_t>(range.Integer(2));
-    if (from > covered || size == 0 || size > packing::kSlotsMost) return damaged(covered);
-    pieces.push_back({range.Integer(0), from, from + size});
-    covered = std::max(covered, from + size);
-  }
-  HEADWAY_RETURN_IF_ERROR(range.status());
-  if (covered < end) return damaged(covered);
-
-  // What came later lies over what was there.
-  std::sort(pieces.begin(), pieces.end(),
-            [](const Piece& a, const Piece& b) { return a.id < b.id; });
-  std::string out(static_cast<std::size_t>(end - begin) * kSlotBytes, '\0');
-  packing::SlotUnpacker unpacker;
-  for (const Piece& piece : pieces) {
-    Query query(connection, kRead, "SELECT codec, bytes FROM chunk WHERE id = ?", piece.id);
-    if (!query.Next()) {
-      HEADWAY_RETURN_IF_ERROR(query.status());
-      return damaged(piece.begin);
-    }
-    const std::optional<std::string_view> data = unpacker.Unpack(
-        uid, piece.begin,
-        {.slots = piece.end - piece.begin, .codec = query.Integer(0), .bytes = query.Bytes(1)});
-    if (!data.has_value()) return damaged(piece.begin);
-    const std::uint64_t from = std::max(piece.begin, begin);
-    const std::uint64_t to = std::min(piece.end, end);
-    std::memcpy(out.data() + (from - begin) * kSlotBytes,
-                data->data() + (from - piece.begin) * kSlotBytes, (to - from) * kSlotBytes);
-  }
-  return out;
-}
-
-Result<std::vector<std::string>> SqliteStore::ListProjects() {
-  const Turn turn = TakeReader();
-  Query query(turn.connection, kRead, "SELECT name FROM project ORDER BY name");
-  std::vector<std::string> names;
-  while (query.Next()) names.push_back(query.String(0));
-  HEADWAY_RETURN_IF_ERROR(query.status());
-  return names;
-}
-
-Result<std::vector<RunRow>> SqliteStore::ListRuns(std::string_view project, std::string_view name) {
-  const Turn turn = TakeReader();
-  Query query(turn.connection, kRead,
-              "SELECT run.uid, project.name, run.name, run.start FROM run "
-              "JOIN project ON project.id = run.project_id "
-              "WHERE project.name = ?1 AND (?2 = '' OR run.name = ?2) "
-              "ORDER BY run.start DESC, run.uid DESC",
-              Text{project}, Text{name});
-  std::vector<RunRow> runs;
-  while (query.Next()) runs.push_back(RunOf(query));
-  HEADWAY_RETURN_IF_ERROR(query.status());
-  return runs;
-}
-
-Result<RunRow> SqliteStore::FindRun(const RunUid& uid) {
-  const Turn turn = TakeReader();
-  Query query(turn.connection, kRead,
-              "SELECT run.uid, project.name, run.name, run.start FROM run "
-              "JOIN project ON project.id = run.project_id WHERE run.uid = ?",
-              uid);
-  if (query.Next()) return RunOf(query);
-  HEADWAY_RETURN_IF_ERROR(query.status());
-  return NoSuch("run", uid);
-}
-
-Result<std::vector<Journal>> SqliteStore::ListJournals(const RunUid& uid) {
-  static const std::string sql =
-      std::string(kJournalColumns) + "WHERE run.uid = ? ORDER BY journal.start, journal.uid";
-  const Turn turn = TakeReader();
-  Query query(turn.connection, kRead, sql, uid);
-  std::vector<Journal> journals;
-  while (query.Next()) journals.push_back(JournalOf(query));
-  HEADWAY_RETURN_IF_ERROR(query.status());
-  return journals;
-}
-
-Result<std::uint64_t> SqliteStore::StoredBytes(const RunUid& uid) {
-  const Turn turn = TakeReader();
-  Query query(turn.connection, kRead,
-              "SELECT coalesce(sum(state.stored_bytes), 0) FROM run "
-              "JOIN journal ON journal.run_id = run.id JOIN state ON state.journal_id = journal.id "
-              "WHERE run.uid = ?",
-              uid);
-  if (query.Next()) return static_cast<std::uint64_t>(query.Integer(0));
-  HEADWAY_RETURN_IF_ERROR(query.status());
-  return std::uint64_t{0};
-}
-
-// --- Registry
-
-Status SqliteStore::WriteDown(const AuditRow& audit) {
-  Query insert(writer_.get(), kWrite,
-               "INSERT INTO audit (time, who, action, what, project) VALUES (?, ?, ?, ?, ?)",
-               audit.time, Text{audit.who}, Text{audit.action}, Text{audit.what},
-               Text{audit.project});
-  return insert.Run();
-}
-
-Result<std::vector<AuditRow>> SqliteStore::ListAudit(std::int64_t before, std::size_t count,
-                                                     std::string_view project) {
-  const Turn turn = TakeReader();
-  Query query(turn.connection, kRead,
-              "SELECT number, time, who, action, what, project FROM audit "
-              "WHERE (?1 = 0 OR number < ?1) AND (?2 = '' OR project = ?2) "
-              "ORDER BY number DESC LIMIT ?3",
-              before, Text{project}, static_cast<std::int64_t>(count));
-  std::vector<AuditRow> rows;
-  while (query.Next()) {
-    rows.push_back({query.Integer(0), query.Integer(1), query.String(2), query.String(3),
-                    query.String(4), query.String(5)});
-  }
-  HEADWAY_RETURN_IF_ERROR(query.status());
-  return rows;
-}
-
-Status SqliteStore::AddToken(const TokenRow& token, const AuditRow& audit) {
-  const std::lock_guard lock(write_mutex_);
-  HEADWAY_RETURN_IF_ERROR(CheckFile());
-  Transaction transaction(writer_.get(), "BEGIN IMMEDIATE", kWrite);
-  HEADWAY_RETURN_IF_ERROR(transaction.status());
-  const std::string_view hash(reinterpret_cast<const char*>(token.hash.data()), token.hash.size());
-  {
-    Query find(writer_.get(), kWrite, "SELECT 1 FROM token WHERE id = ? OR hash = ?",
-               Text{token.id}, hash);
-    if (find.Next()) return {Code::kAlreadyExists, "there is a token " + token.id + " already"};
-    HEADWAY_RETURN_IF_ERROR(find.status());
-  }
-  Query insert(writer_.get(), kWrite,
-               "INSERT INTO token (id, hash, name, role, project, run, created, expires, revoked) "
-               "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-               Text{token.id}, hash, Text{token.name}, Text{token.role}, Text{token.project},
-               Text{token.run}, token.created, token.expires, token.revoked);
-  HEADWAY_RETURN_IF_ERROR(insert.Run());
-  HEADWAY_RETURN_IF_ERROR(WriteDown(audit));
-  return transaction.Commit();
-}
-
-Result<std::vector<TokenRow>> SqliteStore::ListTokens() {
-  const Turn turn = TakeReader();
-  Query query(turn.connection, kRead,
-              "SELECT id, hash, name, role, project, run, created, expires, revoked FROM token "
-              "ORDER BY created, id");
-  std::vector<TokenRow> tokens;
-  while (query.Next()) {
-    TokenRow token;
-    token.id = query.String(0);
-    const std::string_view hash = query.Bytes(1);
-    if (hash.size() != token.hash.size()) {
-      return Status(Code::kDataLoss, turn.connection->path() + ": token " + token.id +
-                                         " is damaged; restore a copy of the file");
-    }
-    std::memcpy(token.hash.data(), hash.data(), hash.size());
-    token.name = query.String(2);
-    token.role = query.String(3);
-    token.project = query.String(4);
-    token.run = query.String(5);
-    token.created = query.Integer(6);
-    token.expires = query.Integer(7);
-    token.revoked = query.Integer(8);
-    tokens.push_back(std::move(token));
-  }
-  HEADWAY_RETURN_IF_ERROR(query.status());
-  return tokens;
-}
-
-Status SqliteStore::RevokeToken(std::string_view id, std::int64_t when, const AuditRow& audit) {
-  const std::lock_guard lock(write_mutex_);
-  HEADWAY_RETURN_IF_ERROR(CheckFile());
-  Transaction transaction(writer_.get(), "BEGIN IMMEDIATE", kWrite);
-  HEADWAY_RETURN_IF_ERROR(transaction.status());
-  {
-    Query find(writer_.get(), kWrite, "SELECT revoked FROM token WHERE id = ?", Text{id});
-    if (!find.Next()) {
-      HEADWAY_RETURN_IF_ERROR(find.status());
-      return {Code::kNotFound, "there is no token " + std::string(id)};
-    }
-    if (find.Integer(0) != 0) return OkStatus();
-  }
-  Query update(writer_.get(), kWrite, "UPDATE token SET revoked = ? WHERE id = ?", when, Text{id});
-  HEADWAY_RETURN_IF_ERROR(update.Run());
-  HEADWAY_RETURN_IF_ERROR(WriteDown(audit));
-  return transaction.Commit();
-}
-
-// --- Opening -------------------------------------------------------------------------------------
+std::string Quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
 
 // The directory as it really is and then the name: SQLite refuses a link anywhere in a path, and
 // only the file itself is somewhere that others could have planted one.
@@ -844,7 +289,8 @@ Status CheckSqliteStore(const std::string& path, const ProgressFunction& progres
   const Result<std::unique_ptr<Connection>> connection =
       Connection::Open(*real, SQLITE_OPEN_READONLY, SqliteOptions().busy_timeout_ms);
   HEADWAY_RETURN_IF_ERROR(connection.status());
-  HEADWAY_RETURN_IF_ERROR(KnownVersion(connection->get()).status());
+  const Result<std::int64_t> version = KnownVersion(connection->get());
+  HEADWAY_RETURN_IF_ERROR(version.status());
   const auto damaged = [&real](const std::string& how) {
     return Status(Code::kDataLoss, *real + " is damaged: " + how +
                                        "; examine the disk, and restore a copy of the file");
@@ -870,8 +316,12 @@ Status CheckSqliteStore(const std::string& path, const ProgressFunction& progres
   }
   HEADWAY_RETURN_IF_ERROR(ranges.status());
   Query states(connection->get(), kCheck,
-               "SELECT state.journal_id, state.slots, journal.uid FROM state "
-               "JOIN journal ON journal.id = state.journal_id");
+               // Before version 3 nothing was removed.
+               *version < 3 ? "SELECT state.journal_id, state.slots, journal.uid FROM state "
+                              "JOIN journal ON journal.id = state.journal_id"
+                            : "SELECT state.journal_id, state.slots, journal.uid FROM state "
+                              "JOIN journal ON journal.id = state.journal_id "
+                              "JOIN run ON run.id = journal.run_id WHERE run.purged = 0");
   while (states.Next()) {
     const std::uint64_t end = covered[states.Integer(0)];
     if (end == static_cast<std::uint64_t>(states.Integer(1))) continue;

@@ -133,7 +133,7 @@ TEST_F(SqliteStoreTest, IsDurableAndMarkedAsOurs) {
   OtherProgram other(path_);
   EXPECT_EQ(other.Do("PRAGMA journal_mode"), "wal");
   EXPECT_EQ(other.Do("PRAGMA application_id"), std::to_string(0x68647779));
-  EXPECT_EQ(other.Do("PRAGMA user_version"), "2");
+  EXPECT_EQ(other.Do("PRAGMA user_version"), "3");
 }
 
 TEST_F(SqliteStoreTest, OnlyOneServerHasIt) {
@@ -146,23 +146,37 @@ TEST_F(SqliteStoreTest, OnlyOneServerHasIt) {
 
 TEST_F(SqliteStoreTest, ANewerOneIsRefused) {
   Fill(1);
-  Do(path_, "PRAGMA user_version = 3");
+  const std::string known = Do(path_, "PRAGMA user_version");
+  Do(path_, "PRAGMA user_version = 1000");
   ExpectFault(OpenFault(), Code::kFailedPrecondition, path_ + " is of a newer headway");
   ExpectFault(CheckSqliteStore(path_), Code::kFailedPrecondition, "newer");
-  Do(path_, "PRAGMA user_version = 2");
+  Do(path_, "PRAGMA user_version = " + known);
   EXPECT_NE(Open(), nullptr);
 }
 
 TEST_F(SqliteStoreTest, AnOlderOneIsBroughtUpToDate) {
-  Fill(100);
-  Do(path_, "DROP TABLE token; DROP TABLE audit; PRAGMA user_version = 1");
-  EXPECT_TRUE(CheckSqliteStore(path_).ok());
-  const auto store = Open();
-  EXPECT_EQ(*store->ReadSlots(identity_.uid, 0, 100), TestSlots(0, 100));
-  TokenRow token;
-  token.id = "one";
-  EXPECT_TRUE(store->AddToken(token, {}).ok());
+  Replace(path_, Content("tests/golden/store_v2.db"));
   EXPECT_EQ(Do(path_, "PRAGMA user_version"), "2");
+  const Status sound = CheckSqliteStore(path_);
+  EXPECT_TRUE(sound.ok()) << sound.ToString();
+  const auto store = Open();
+  ASSERT_NE(store, nullptr);
+  EXPECT_NE(Do(path_, "PRAGMA user_version"), "2");
+  EXPECT_EQ(store->ListTokens()->size(), 1u);
+  const Result<RunPage> page = store->ListRuns({.project = "old"});
+  ASSERT_EQ(page->runs.size(), 1u);
+  const RunRow run = page->runs[0];
+  EXPECT_EQ(run.label, "a run");
+  EXPECT_GT(run.stored_bytes, 0);
+  EXPECT_EQ(store->ListProjects()->at(0).stored_bytes, run.stored_bytes);
+  const std::vector<Journal> journals = *store->ListJournals(run.uid);
+  ASSERT_EQ(journals.size(), 1u);
+  EXPECT_EQ(store->ReadSlots(journals[0].identity.uid, 0, 100)->size(), 22 * kSlotBytes);
+  // Nobody has looked yet how it stands.
+  EXPECT_EQ(store->ListStaleRuns(10)->size(), 1u);
+  RunDetails details;
+  details.labels["a"] = "b";
+  EXPECT_TRUE(store->UpdateRun(run.uid, run.version, details, 1, {}).ok());
 }
 
 TEST_F(SqliteStoreTest, AVersionThatNeverWasIsDataLoss) {
@@ -358,8 +372,16 @@ TEST_F(SqliteStoreTest, DamagedPagesAreDataLoss) {
     for (std::size_t i = 4096; i < damaged.size(); ++i) damaged[i] = '\xa5';
     Replace(path_, damaged);
     ExpectFault(CheckSqliteStore(path_), Code::kDataLoss, path_);
+    ExpectFault(OpenFault(), Code::kDataLoss, path_);
+  }
+  {
+    // The schema can still be read.
+    std::string damaged = sound;
+    for (std::size_t i = 48 * 4096; i < damaged.size(); ++i) damaged[i] = '\xa5';
+    Replace(path_, damaged);
+    ExpectFault(CheckSqliteStore(path_), Code::kDataLoss, path_);
     const auto store = Open();
-    ExpectFault(store->ReadSlots(identity_.uid, 0, 1).status(), Code::kDataLoss, path_);
+    ExpectFault(store->ReadSlots(identity_.uid, 0, 20'000).status(), Code::kDataLoss, path_);
     ExpectFault(AppendOne(store.get(), TestBatch(identity_, 0, TestSlots(0, 1))), Code::kDataLoss,
                 path_);
   }

@@ -1,0 +1,88 @@
+#include "server/project_service.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/names.h"
+#include "server/run_registry.h"
+
+namespace headway::server {
+namespace {
+
+v1::Project ToProto(const store::ProjectRow& row) {
+  v1::Project project;
+  project.set_name(row.name);
+  project.set_create_time(row.created);
+  project.set_retention_ns(row.retention_ns);
+  project.set_quota_bytes(row.quota_bytes);
+  project.set_stored_bytes(row.stored_bytes);
+  project.set_runs(row.runs);
+  return project;
+}
+
+}  // namespace
+
+void ProjectService::AddTo(ConnectRouter* router) {
+  router->Add<v1::ListProjectsRequest, v1::ListProjectsResponse>(
+      "headway.v1.ProjectService.ListProjects", Permission::kProjectsList, Scope::kByMethod,
+      [this](const Caller& caller, const auto&) { return List(caller); });
+  router->Add<v1::PutProjectRequest, v1::Project>(
+      "headway.v1.ProjectService.PutProject", Permission::kProjectsUpdate, Scope::kByRequest,
+      [this](const Caller& caller, const auto& request) { return Put(caller, request); });
+}
+
+Result<v1::ListProjectsResponse> ProjectService::List(const Caller& caller) const {
+  const Result<std::vector<store::ProjectRow>> rows = registry_->ListProjects();
+  if (!rows.ok()) return rows.status();
+  v1::ListProjectsResponse response;
+  for (const store::ProjectRow& row : *rows) {
+    if (!caller.project.empty() && row.name != caller.project) continue;
+    v1::Project* const project = response.add_projects();
+    *project = ToProto(row);
+    if (caller.run.empty()) continue;
+    // What the other runs of it are is not for whoever is bound to one.
+    project->clear_runs();
+    project->clear_stored_bytes();
+  }
+  return response;
+}
+
+Result<std::optional<store::ProjectRow>> ProjectService::Find(const std::string& name) const {
+  Result<std::vector<store::ProjectRow>> rows = registry_->ListProjects();
+  if (!rows.ok()) return rows.status();
+  const auto found = std::ranges::find(*rows, name, &store::ProjectRow::name);
+  if (found == rows->end()) return std::optional<store::ProjectRow>();
+  return std::optional(std::move(*found));
+}
+
+Result<v1::Project> ProjectService::Put(const Caller& caller,
+                                        const v1::PutProjectRequest& request) {
+  const std::string name = ProjectOf(request.project());
+  HEADWAY_RETURN_IF_ERROR(CheckNewName("the project", name));
+  if (!caller.run.empty()) {
+    return Status(Code::kPermissionDenied, "this token is for run \"" + caller.run + "\" only");
+  }
+  if (request.retention_ns() < 0 || request.quota_bytes() < 0) {
+    return Status(Code::kInvalidArgument, "retention_ns and quota_bytes are not below 0");
+  }
+  const Result<std::optional<store::ProjectRow>> before = Find(name);
+  if (!before.ok()) return before.status();
+  store::ProjectRow row = before->value_or(store::ProjectRow{});
+  row.name = name;
+  if (request.has_retention_ns()) row.retention_ns = request.retention_ns();
+  if (request.has_quota_bytes()) row.quota_bytes = request.quota_bytes();
+  const store::AuditRow audit = {.time = clock_->Wall().ns,
+                                 .who = caller.name,
+                                 .action = std::string(PermissionName(Permission::kProjectsUpdate)),
+                                 .what = "retention_ns " + std::to_string(row.retention_ns) +
+                                         ", quota_bytes " + std::to_string(row.quota_bytes),
+                                 .project = name};
+  HEADWAY_RETURN_IF_ERROR(registry_->PutProject(row, audit));
+  const Result<std::optional<store::ProjectRow>> after = Find(name);
+  if (!after.ok()) return after.status();
+  return ToProto(after->value_or(row));
+}
+
+}  // namespace headway::server

@@ -1,0 +1,165 @@
+#include "server/run_details.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/limits.h"
+#include "base/names.h"
+#include "wire/run.h"
+
+namespace headway::server {
+namespace {
+
+using Map = std::map<std::string, std::string>;
+
+Status Bad(const std::string& what) { return {Code::kInvalidArgument, what}; }
+
+template <typename Entries>
+Status CheckMap(const std::string& what, const Entries& entries, std::size_t count,
+                std::size_t value_bytes) {
+  if (entries.size() > count) {
+    return Bad("a run has at most " + std::to_string(count) + " " + what + "s, these are " +
+               std::to_string(entries.size()));
+  }
+  for (const auto& [key, value] : entries) {
+    if (key.empty()) return Bad("a " + what + " needs a key");
+    HEADWAY_RETURN_IF_ERROR(CheckNewName("the key of a " + what, key));
+    if (value.size() > value_bytes) {
+      return Bad("the value of " + what + " \"" + key + "\" has " + std::to_string(value.size()) +
+                 " bytes, and may have " + std::to_string(value_bytes));
+    }
+  }
+  return OkStatus();
+}
+
+/// What may be set, and how an update of it goes. `given`: whether a value is there.
+struct Settable {
+  std::string_view name;
+  std::function<bool(const RunDetails&)> given;
+  std::function<void(const RunDetails& from, RunDetails* to)> set;
+  Map RunDetails::*map = nullptr;  // of what has keys
+};
+
+template <typename T>
+Settable Plain(std::string_view name, T RunDetails::*member) {
+  return {name, [member](const RunDetails& details) { return details.*member != T(); },
+          [member](const RunDetails& from, RunDetails* to) { to->*member = from.*member; },
+          nullptr};
+}
+
+Settable Keyed(std::string_view name, Map RunDetails::*member) {
+  Settable settable = Plain(name, member);
+  settable.map = member;
+  return settable;
+}
+
+const std::vector<Settable>& AllSettable() {
+  static const std::vector<Settable> kAll = {
+      Plain("group", &RunDetails::group),
+      Keyed("labels", &RunDetails::labels),
+      Plain("phase", &RunDetails::phase),
+      Plain("orchestrator", &RunDetails::orchestrator),
+      Plain("workload", &RunDetails::workload),
+      Plain("artifacts_uri", &RunDetails::artifacts),
+      Plain("error_details", &RunDetails::error),
+      Plain("tools", &RunDetails::tools),
+      Keyed("software_configs", &RunDetails::software),
+      Keyed("system_configs", &RunDetails::system),
+  };
+  return kAll;
+}
+
+// "labels.KEY": one of the keys.
+bool SetKey(std::string_view path, const RunDetails& from, RunDetails* to) {
+  const std::size_t dot = path.find('.');
+  if (dot == std::string_view::npos) return false;
+  const auto& all = AllSettable();
+  const auto found = std::ranges::find(all, path.substr(0, dot), &Settable::name);
+  if (found == all.end() || found->map == nullptr) return false;
+  const std::string key(path.substr(dot + 1));
+  const Map& values = from.*(found->map);
+  if (const auto value = values.find(key); value != values.end()) {
+    (to->*(found->map))[key] = value->second;
+  } else {
+    (to->*(found->map)).erase(key);
+  }
+  return true;
+}
+
+}  // namespace
+
+Status CheckDetails(const v1::Run& values) {
+  HEADWAY_RETURN_IF_ERROR(CheckNewName("the group", values.group()));
+  HEADWAY_RETURN_IF_ERROR(CheckNewName("the orchestrator", values.orchestrator()));
+  HEADWAY_RETURN_IF_ERROR(CheckNewName("the workload's kind", values.workload().kind()));
+  HEADWAY_RETURN_IF_ERROR(CheckNewName("the workload's namespace", values.workload().namespace_()));
+  HEADWAY_RETURN_IF_ERROR(CheckNewName("the workload's name", values.workload().name()));
+  HEADWAY_RETURN_IF_ERROR(
+      CheckMap("label", values.labels(), limits::kRunLabels, limits::kRunLabelBytes));
+  for (const auto* const configs : {&values.software_configs(), &values.system_configs()}) {
+    HEADWAY_RETURN_IF_ERROR(
+        CheckMap("config", *configs, limits::kRunConfigs, limits::kRunConfigBytes));
+  }
+  if (values.artifacts_uri().size() > limits::kRunTextBytes ||
+      values.error_details().size() > limits::kRunTextBytes) {
+    return Bad("artifacts_uri and error_details have at most " +
+               std::to_string(limits::kRunTextBytes) + " bytes each");
+  }
+  if (static_cast<std::size_t>(values.tools_size()) > limits::kRunTools) {
+    return Bad("a run has at most " + std::to_string(limits::kRunTools) + " tools");
+  }
+  for (const std::string& tool : values.tools()) {
+    HEADWAY_RETURN_IF_ERROR(CheckNewName("a tool's name", tool));
+  }
+  if (!v1::RunPhase_IsValid(values.phase())) {
+    return Bad("phase " + std::to_string(static_cast<int>(values.phase())) + " is none");
+  }
+  return OkStatus();
+}
+
+Result<RunDetails> UpdateDetails(const RunDetails& details, const v1::UpdateRunRequest& request) {
+  const RunDetails values = wire::DetailsOf(request.values());
+  RunDetails updated = details;
+  if (request.update_mask().empty()) {
+    for (const Settable& one : AllSettable()) {
+      if (!one.given(values)) continue;
+      if (one.map == nullptr) {
+        one.set(values, &updated);
+        continue;
+      }
+      for (const auto& [key, value] : values.*(one.map)) (updated.*(one.map))[key] = value;
+    }
+  }
+  for (const std::string& path : request.update_mask()) {
+    const auto& all = AllSettable();
+    if (path == "*") {
+      for (const Settable& one : all) one.set(values, &updated);
+    } else if (const auto found = std::ranges::find(all, path, &Settable::name);
+               found != all.end()) {
+      found->set(values, &updated);
+    } else if (!SetKey(path, values, &updated)) {
+      std::string names;
+      for (const Settable& one : all) names += (names.empty() ? "" : ", ") + std::string(one.name);
+      return Bad("update_mask: \"" + path + "\" can't be set; there are " + names +
+                 ", and KEY of those that have keys, as in labels.KEY");
+    }
+  }
+  // What came to be too much by being added to.
+  v1::Run whole;
+  wire::Fill(updated, &whole);
+  HEADWAY_RETURN_IF_ERROR(CheckDetails(whole));
+  if (updated.phase != details.phase && !MayFollow(details.phase, updated.phase)) {
+    return Status(Code::kFailedPrecondition,
+                  "a run that is " + std::string(RunPhaseName(details.phase)) +
+                      (updated.phase == RunPhase::kUnspecified
+                           ? std::string(" has a phase")
+                           : " does not become " + std::string(RunPhaseName(updated.phase))));
+  }
+  return updated;
+}
+
+}  // namespace headway::server

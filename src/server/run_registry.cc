@@ -1,0 +1,320 @@
+#include "server/run_registry.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/crc32c.h"
+#include "base/limits.h"
+#include "base/names.h"
+#include "server/run_details.h"
+#include "server/upkeep.h"
+#include "wire/run.h"
+
+namespace headway::server {
+namespace {
+
+constexpr int kRunsPageDefault = 100;
+constexpr std::size_t kRunsNamed = 5;  // in an error
+
+Status Bad(const std::string& what) { return {Code::kInvalidArgument, what}; }
+
+v1::Run ToProto(const store::RunRow& row) {
+  v1::Run run;
+  run.set_project(row.project);
+  run.set_name(row.name);
+  run.set_label(row.label);
+  run.set_uid(ToHex(row.uid));
+  run.set_start(row.start);
+  run.set_stored_bytes(row.stored_bytes);
+  run.set_journals(static_cast<std::int32_t>(row.journals));
+  wire::Fill(row.details, &run);
+  run.set_etag(std::to_string(row.version));
+  run.set_creator(row.creator);
+  run.set_create_time(row.created);
+  run.set_update_time(row.updated);
+  run.set_delete_time(row.deleted);
+  wire::Fill(row.summary, &run);
+  return run;
+}
+
+std::string ToHexText(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const char c : bytes) {
+    text += kDigits[static_cast<unsigned char>(c) >> 4];
+    text += kDigits[static_cast<unsigned char>(c) & 15];
+  }
+  return text;
+}
+
+// Nothing where it is no such text.
+std::optional<std::string> FromHexText(std::string_view text) {
+  std::string bytes;
+  for (std::size_t i = 0; i < text.size(); i += 2) {
+    std::uint8_t byte = 0;
+    const char* const begin = text.data() + i;
+    const char* const end = begin + std::min<std::size_t>(2, text.size() - i);
+    const auto [stop, error] = std::from_chars(begin, end, byte, 16);
+    if (error != std::errc() || stop != begin + 2) return std::nullopt;
+    bytes += static_cast<char>(byte);
+  }
+  return bytes;
+}
+
+// A page's token: where the page before ended, and a mark of what was asked. No secret: what it
+// could tell may be asked for anyway.
+std::string QuestionOf(const v1::ListRunsRequest& request) {
+  v1::ListRunsRequest question = request;
+  question.clear_page_token();
+  question.clear_page_size();
+  question.set_project(ProjectOf(request.project()));
+  return question.SerializeAsString();
+}
+
+std::string MarkOf(std::string_view place, const std::string& question) {
+  return std::to_string(
+      Crc32c(place.data(), place.size(), Crc32c(question.data(), question.size())));
+}
+
+std::string MakeToken(const std::string& next, const std::string& question) {
+  return next.empty() ? next : ToHexText(next) + "/" + MarkOf(next, question);
+}
+
+Result<std::string> ParseToken(const std::string& token, const std::string& question) {
+  if (token.empty()) return std::string();
+  const std::size_t slash = token.find('/');
+  std::optional<std::string> next = FromHexText(std::string_view(token).substr(0, slash));
+  if (slash == std::string::npos || !next || next->empty() ||
+      token.substr(slash + 1) != MarkOf(*next, question)) {
+    return Bad("the page_token is none of an answer to this question");
+  }
+  return *std::move(next);
+}
+
+template <typename T>
+Status In(const char* field, const Result<T>& parsed) {
+  if (parsed.ok()) return OkStatus();
+  return {parsed.status().code(), std::string(field) + ": " + parsed.status().message()};
+}
+
+}  // namespace
+
+std::string ProjectOf(const std::string& project) { return project.empty() ? "default" : project; }
+
+Result<std::size_t> PageSize(std::int32_t asked, int usual, int most) {
+  if (asked < 0) return Bad("page_size is below 0");
+  return static_cast<std::size_t>(asked == 0 ? usual : std::min(asked, most));
+}
+
+void RunRegistry::AddTo(ConnectRouter* router) {
+  router->Add<v1::ListRunsRequest, v1::ListRunsResponse>(
+      "headway.v1.RunService.ListRuns", Permission::kRunsList, Scope::kByRequest,
+      [this](const Caller& caller, const auto& request) { return List(caller, request); });
+  router->Add<v1::GetRunRequest, v1::Run>(
+      "headway.v1.RunService.GetRun", Permission::kRunsGet, Scope::kByRequest,
+      [this](const Caller& caller, const auto& request) { return Get(caller, request); });
+  router->Add<v1::CreateRunRequest, v1::CreateRunResponse>(
+      "headway.v1.RunService.CreateRun", Permission::kRunsCreate, Scope::kByRequest,
+      [this](const Caller& caller, const auto& request) { return Create(caller, request); });
+  router->Add<v1::UpdateRunRequest, v1::Run>(
+      "headway.v1.RunService.UpdateRun", Permission::kRunsUpdate, Scope::kByRequest,
+      [this](const Caller& caller, const auto& request) { return Update(caller, request); });
+  router->Add<v1::DeleteRunRequest, v1::DeleteRunResponse>(
+      "headway.v1.RunService.DeleteRun", Permission::kRunsDelete, Scope::kByRequest,
+      [this](const Caller& caller, const auto& request) { return Delete(caller, request); });
+  router->Add<v1::UndeleteRunRequest, v1::Run>(
+      "headway.v1.RunService.UndeleteRun", Permission::kRunsDelete, Scope::kByRequest,
+      [this](const Caller& caller, const auto& request) { return Undelete(caller, request); });
+}
+
+Result<store::RunRow> RunRegistry::Find(const Caller& caller, const std::string& project,
+                                        const std::string& label) {
+  const auto theirs = [&caller](const store::RunRow& row) {
+    return caller.run.empty() || row.name == caller.run;
+  };
+  if (const Result<RunUid> uid = ParseUid<RunUid>(label); uid.ok()) {
+    Result<store::RunRow> row = store_->FindRun(*uid);
+    if (!row.ok() && row.status().code() != Code::kNotFound) return row.status();
+    if (row.ok() && row->project == project && !row->purged && theirs(*row)) return row;
+  }
+  for (const std::string& name : {label, label.substr(0, label.rfind('@'))}) {
+    if (name.empty()) continue;
+    store::RunQuery query{.project = project, .name = name};
+    // The newest one is that of the name.
+    if (name == label) query.count = 1;
+    do {
+      Result<store::RunPage> page = store_->ListRuns(query);
+      if (!page.ok()) return page.status();
+      for (store::RunRow& row : page->runs) {
+        if (row.label == label && theirs(row)) return std::move(row);
+      }
+      query.after = name == label ? std::string() : page->next;
+    } while (!query.after.empty());
+  }
+  if (!caller.run.empty()) {
+    return Status(Code::kPermissionDenied, "this token is for run \"" + caller.run + "\" only");
+  }
+  const Result<store::RunPage> newest = store_->ListRuns({.project = project, .count = kRunsNamed});
+  if (!newest.ok()) return newest.status();
+  std::string message = "no run \"" + label + "\" in project \"" + project + "\"";
+  for (std::size_t i = 0; i < newest->runs.size(); ++i) {
+    message += (i == 0 ? "; the newest are: " : ", ") + newest->runs[i].label;
+  }
+  if (newest->runs.empty()) message += "; this server has no run of it";
+  return Status(Code::kNotFound, message);
+}
+
+Result<v1::ListRunsResponse> RunRegistry::List(const Caller& caller,
+                                               const v1::ListRunsRequest& request) {
+  const Result<std::size_t> size =
+      PageSize(request.page_size(), kRunsPageDefault, limits::kRunsPage);
+  if (!size.ok()) return size.status();
+  const Result<Filter> filter = Filter::Parse(request.filter(), store::RunRowFields());
+  HEADWAY_RETURN_IF_ERROR(In("filter", filter));
+  store::RunQuery query{.project = ProjectOf(request.project()),
+                        .name = caller.run,
+                        .filter = *filter,
+                        .deleted = request.show_deleted(),
+                        .count = *size};
+  if (!request.order_by().empty()) {
+    const Result<RowOrder> order = RowOrder::Parse(request.order_by(), store::RunRowFields());
+    HEADWAY_RETURN_IF_ERROR(In("order_by", order));
+    query.order = *order;
+  }
+  const std::string question = QuestionOf(request);
+  Result<std::string> after = ParseToken(request.page_token(), question);
+  if (!after.ok()) return after.status();
+  query.after = *std::move(after);
+  const Result<store::RunPage> page = store_->ListRuns(query);
+  if (!page.ok()) return page.status();
+  v1::ListRunsResponse response;
+  for (const store::RunRow& row : page->runs) *response.add_runs() = ToProto(row);
+  response.set_next_page_token(MakeToken(page->next, question));
+  return response;
+}
+
+Result<v1::Run> RunRegistry::Get(const Caller& caller, const v1::GetRunRequest& request) {
+  const Result<store::RunRow> run = Find(caller, ProjectOf(request.project()), request.run());
+  if (!run.ok()) return run.status();
+  return ToProto(*run);
+}
+
+store::AuditRow RunRegistry::Done(const Caller& caller, Permission permission,
+                                  const store::RunRow& run) const {
+  return {.time = clock_->Wall().ns,
+          .who = caller.name,
+          .action = std::string(PermissionName(permission)),
+          .what = "run \"" + run.name + "\", " + ToHex(run.uid),
+          .project = run.project};
+}
+
+Result<v1::CreateRunResponse> RunRegistry::Create(const Caller& caller,
+                                                  const v1::CreateRunRequest& request) {
+  const v1::Run& values = request.run();
+  store::RunRow row;
+  row.project = ProjectOf(request.project());
+  row.name = values.name();
+  if (row.name.empty()) return Bad("a run needs a name");
+  HEADWAY_RETURN_IF_ERROR(CheckNewName("the run's name", row.name));
+  HEADWAY_RETURN_IF_ERROR(CheckNewName("the project", row.project));
+  HEADWAY_RETURN_IF_ERROR(CheckDetails(values));
+  if (!values.project().empty() && values.project() != row.project) {
+    return Bad("run.project is another project than the request's");
+  }
+  if (!caller.run.empty() && row.name != caller.run) {
+    return Status(Code::kPermissionDenied, "this token is for run \"" + caller.run + "\" only");
+  }
+  if (request.request_id().size() > limits::kRequestIdBytes) {
+    return Bad("a request_id has at most " + std::to_string(limits::kRequestIdBytes) + " bytes");
+  }
+  row.uid = RandomUid<RunUid>();
+  if (!values.uid().empty()) {
+    const Result<RunUid> uid = ParseUid<RunUid>(values.uid());
+    if (!uid.ok()) return Bad("run.uid: " + uid.status().message());
+    row.uid = *uid;
+  } else if (!request.request_id().empty()) {
+    row.uid = DeriveUid<RunUid>("request/" + row.project + "/" + request.request_id());
+  }
+  row.details = wire::DetailsOf(values);
+  row.creator = caller.name;
+  row.created = clock_->Wall().ns;
+  const Status made = store_->CreateRun(row, Done(caller, Permission::kRunsCreate, row));
+  if (!made.ok() && made.code() != Code::kAlreadyExists) return made;
+  const Result<store::RunRow> found = store_->FindRun(row.uid);
+  if (!found.ok()) return found.status();
+  // Of another project nothing is told.
+  if (found->project != row.project || found->name != row.name || found->purged) {
+    return Status(Code::kAlreadyExists,
+                  "there is a run " + ToHex(row.uid) + " already, with another name or project");
+  }
+  v1::CreateRunResponse response;
+  *response.mutable_run() = ToProto(*found);
+  response.set_existed(!made.ok());
+  return response;
+}
+
+Result<v1::Run> RunRegistry::Update(const Caller& caller, const v1::UpdateRunRequest& request) {
+  constexpr int kTries = 10;
+  for (int tries = 1;; ++tries) {
+    const Result<store::RunRow> run = Find(caller, ProjectOf(request.project()), request.run());
+    if (!run.ok()) return run.status();
+    if (!request.etag().empty() && request.etag() != std::to_string(run->version)) {
+      return Status(Code::kAborted, "run \"" + run->label +
+                                        "\" was changed meanwhile: its etag is \"" +
+                                        std::to_string(run->version) + "\"; read it again");
+    }
+    const Result<RunDetails> details = UpdateDetails(run->details, request);
+    if (!details.ok()) return details.status();
+    const store::AuditRow audit = Done(caller, Permission::kRunsUpdate, *run);
+    const Status status = store_->UpdateRun(run->uid, run->version, *details, audit.time, audit);
+    // Somebody else was faster: once more, on what that has left.
+    if (status.code() == Code::kAborted && request.etag().empty() && tries < kTries) continue;
+    HEADWAY_RETURN_IF_ERROR(status);
+    const Result<store::RunRow> updated = store_->FindRun(run->uid);
+    if (!updated.ok()) return updated.status();
+    return ToProto(*updated);
+  }
+}
+
+Result<v1::DeleteRunResponse> RunRegistry::Delete(const Caller& caller,
+                                                  const v1::DeleteRunRequest& request) {
+  const Result<store::RunRow> run = Find(caller, ProjectOf(request.project()), request.run());
+  if (!run.ok()) return run.status();
+  if (!request.etag().empty() && request.etag() != std::to_string(run->version)) {
+    return Status(Code::kAborted, "run \"" + run->label +
+                                      "\" was changed meanwhile: its etag is \"" +
+                                      std::to_string(run->version) + "\"; read it again");
+  }
+  const store::AuditRow audit = Done(caller, Permission::kRunsDelete, *run);
+  if (run->deleted == 0) {
+    HEADWAY_RETURN_IF_ERROR(store_->DeleteRun(run->uid, audit.time, audit));
+  }
+  v1::DeleteRunResponse response;
+  if (request.force()) {
+    Result<std::string> operation = upkeep_->Purge(*run, caller.name);
+    if (!operation.ok()) return operation.status();
+    response.set_operation(*std::move(operation));
+  }
+  const Result<store::RunRow> deleted = store_->FindRun(run->uid);
+  if (!deleted.ok()) return deleted.status();
+  *response.mutable_run() = ToProto(*deleted);
+  return response;
+}
+
+Result<v1::Run> RunRegistry::Undelete(const Caller& caller, const v1::UndeleteRunRequest& request) {
+  const Result<store::RunRow> run = Find(caller, ProjectOf(request.project()), request.run());
+  if (!run.ok()) return run.status();
+  if (run->deleted == 0) {
+    return Status(Code::kFailedPrecondition, "run \"" + run->label + "\" is not deleted");
+  }
+  HEADWAY_RETURN_IF_ERROR(
+      store_->DeleteRun(run->uid, 0, Done(caller, Permission::kRunsDelete, *run)));
+  const Result<store::RunRow> shown = store_->FindRun(run->uid);
+  if (!shown.ok()) return shown.status();
+  return ToProto(*shown);
+}
+
+}  // namespace headway::server

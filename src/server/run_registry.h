@@ -1,0 +1,51 @@
+#pragma once
+
+#include <headway/v1/run_service.pb.h>
+
+#include <string>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "server/connect.h"
+#include "store/store.h"
+
+namespace headway::server {
+
+class Upkeep;
+
+/// "" stands for the project "default".
+std::string ProjectOf(const std::string& project);
+
+/// How many rows a page has. InvalidArgument: fewer than none.
+Result<std::size_t> PageSize(std::int32_t asked, int usual, int most);
+
+/// The part of RunService of proto/ that is about runs as such. Any thread.
+class RunRegistry {
+ public:
+  /// All must outlive it; `upkeep` removes what is deleted by force.
+  RunRegistry(store::Store* store, Upkeep* upkeep, const Clock* clock)
+      : store_(store), upkeep_(upkeep), clock_(clock) {}
+
+  void AddTo(ConnectRouter* router);
+
+  /// A run by its label or uid; a deleted one by its uid only. NotFound names the newest ones;
+  /// PermissionDenied: the caller's token is for another run only.
+  Result<store::RunRow> Find(const Caller& caller, const std::string& project,
+                             const std::string& label);
+
+  Result<v1::ListRunsResponse> List(const Caller& caller, const v1::ListRunsRequest& request);
+  Result<v1::Run> Get(const Caller& caller, const v1::GetRunRequest& request);
+  Result<v1::CreateRunResponse> Create(const Caller& caller, const v1::CreateRunRequest& request);
+  Result<v1::Run> Update(const Caller& caller, const v1::UpdateRunRequest& request);
+  Result<v1::DeleteRunResponse> Delete(const Caller& caller, const v1::DeleteRunRequest& request);
+  Result<v1::Run> Undelete(const Caller& caller, const v1::UndeleteRunRequest& request);
+
+ private:
+  store::AuditRow Done(const Caller& caller, Permission permission, const store::RunRow& run) const;
+
+  store::Store* store_;
+  Upkeep* upkeep_;
+  const Clock* clock_;
+};
+
+}  // namespace headway::server

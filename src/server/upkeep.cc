@@ -1,0 +1,238 @@
+#include "server/upkeep.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "base/limits.h"
+
+namespace headway::server {
+namespace {
+
+constexpr std::size_t kStaleAtOnce = 1024;
+constexpr std::int64_t kSummariesNs = kNanosPerSecond / 2;  // the most of a pass that they take
+constexpr std::int64_t kWorkNs = kNanosPerSecond / 2;       // and what operations do
+constexpr std::int64_t kRetireNs = 60 * kNanosPerSecond;
+constexpr std::int64_t kDayNs = 24 * 3600 * kNanosPerSecond;
+constexpr std::string_view kPurge = "runs.purge";
+constexpr auto kPause = std::chrono::seconds(1);
+
+bool MayChange(RunState state) {
+  return state == RunState::kRunning || state == RunState::kRestarting;
+}
+
+}  // namespace
+
+Upkeep::Upkeep(store::Store* store, RunLedgers* ledgers, const Clock* clock,
+               std::function<void(const Status&)> log)
+    : store_(store), ledgers_(ledgers), clock_(clock), log_(std::move(log)) {}
+
+Upkeep::~Upkeep() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  woken_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Upkeep::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+void Upkeep::Wake() {
+  {
+    const std::lock_guard lock(mutex_);
+    wake_ = true;
+  }
+  woken_.notify_all();
+}
+
+void Upkeep::Run() {
+  while (true) {
+    const Status status = Pass();
+    if (!status.ok() && log_) log_(status);
+    std::unique_lock lock(mutex_);
+    woken_.wait_for(lock, kPause, [this] { return wake_ || stop_; });
+    wake_ = false;
+    if (stop_) return;
+  }
+}
+
+Status Upkeep::Pass() {
+  const std::lock_guard lock(pass_mutex_);
+  // What can't be done with one kind of thing holds up no other.
+  Status first;
+  for (const Status& status : {Summarise(), Work(), Retire()}) {
+    if (first.ok()) first = status;
+  }
+  return first;
+}
+
+// Those that were looked at longest ago come first, so that each has its turn.
+Status Upkeep::Summarise() {
+  const Result<std::vector<store::StaleRun>> stale = store_->ListStaleRuns(kStaleAtOnce);
+  if (!stale.ok()) return stale.status();
+  Status first;
+  std::vector<store::SummarisedRun> done;
+  const MonoNs begin = clock_->Mono();
+  for (const store::StaleRun& run : *stale) {
+    if (clock_->Mono() - begin > kSummariesNs) break;
+    const Result<store::RunRow> row = store_->FindRun(run.uid);
+    if (!row.ok()) return row.status();
+    store::SummarisedRun one;
+    one.stale = run;
+    const Result<RunLedgers::Use> use = ledgers_->Take(row->uid);
+    if (use.ok()) {
+      ledger::Query query;
+      query.now = clock_->Wall().ns;
+      one.summary = SummaryOf((*use)->ledger()->MakeReport(query));
+      if (one.summary.state != row->summary.state) one.phase = PhaseOf(one.summary.state);
+    } else {
+      // Whoever asks for its report is told; until it grows nothing changes.
+      first = use.status();
+      one.summary = row->summary;
+    }
+    one.summary.as_of = clock_->Wall().ns;
+    one.settled = !use.ok() || !MayChange(one.summary.state);
+    done.push_back(std::move(one));
+  }
+  HEADWAY_RETURN_IF_ERROR(store_->SummariseRuns(done));
+  return first;
+}
+
+// --- What is deleted
+
+Result<std::string> Upkeep::Purge(const store::RunRow& run, const std::string& who) {
+  store::OperationRow operation;
+  operation.id = "purge-" + ToHex(run.uid);
+  operation.verb = kPurge;
+  operation.target = ToHex(run.uid);
+  operation.name = run.name;
+  operation.project = run.project;
+  operation.who = who;
+  operation.created = clock_->Wall().ns;
+  const store::AuditRow audit = {.time = operation.created,
+                                 .who = who,
+                                 .action = operation.verb,
+                                 .what = "run \"" + run.name + "\", " + operation.target,
+                                 .project = run.project};
+  const Result<std::vector<store::OperationRow>> known = store_->ListOperations(run.project, false);
+  if (!known.ok()) return known.status();
+  const auto before = std::ranges::find(*known, operation.id, &store::OperationRow::id);
+  if (before != known->end() && before->finished == 0) return operation.id;
+  if (before != known->end()) {
+    HEADWAY_RETURN_IF_ERROR(store_->DeleteOperation(operation.id, audit));
+  }
+  HEADWAY_RETURN_IF_ERROR(store_->AddOperation(operation, audit));
+  Wake();
+  return operation.id;
+}
+
+Status Upkeep::Work() {
+  const Result<std::vector<store::OperationRow>> open = store_->ListOperations("", true);
+  if (!open.ok()) return open.status();
+  const MonoNs begin = clock_->Mono();
+  // The oldest first.
+  for (auto operation = open->rbegin(); operation != open->rend(); ++operation) {
+    HEADWAY_RETURN_IF_ERROR(WorkOn(*operation));
+    if (clock_->Mono() - begin > kWorkNs) break;
+  }
+  return OkStatus();
+}
+
+// Some of it.
+Status Upkeep::WorkOn(store::OperationRow operation) {
+  const auto finish = [&](Code code, const std::string& message) {
+    operation.finished = clock_->Wall().ns;
+    operation.error = code;
+    operation.message = message;
+    if (code == Code::kOk) operation.progress = 1;
+    return store_->UpdateOperation(operation);
+  };
+  const Result<RunUid> uid = ParseUid<RunUid>(operation.target);
+  if (operation.verb != kPurge || !uid.ok()) {
+    return finish(Code::kUnimplemented, "this headway does not know how to do that");
+  }
+  const MonoNs begin = clock_->Mono();
+  std::int64_t most = 0;
+  while (true) {
+    // One that has begun is not stopped: half a run is none.
+    const Result<store::RunRow> run = store_->FindRun(*uid);
+    if (!run.ok()) return finish(run.status().code(), run.status().message());
+    if (operation.cancelled && !run->purged) {
+      return finish(Code::kCancelled, "it was cancelled before anything was removed");
+    }
+    const Result<std::int64_t> left = store_->PurgeRun(*uid);
+    if (!left.ok()) return finish(left.status().code(), left.status().message());
+    if (*left == 0) return finish(Code::kOk, "");
+    // It began with as much as is left and the share that is done says.
+    if (most == 0) {
+      most = static_cast<std::int64_t>(static_cast<double>(*left) / (1 - operation.progress));
+    }
+    operation.progress =
+        std::max(operation.progress, 1 - static_cast<double>(*left) / static_cast<double>(most));
+    operation.progress = std::min(operation.progress, 0.99);
+    HEADWAY_RETURN_IF_ERROR(store_->UpdateOperation(operation));
+    if (clock_->Mono() - begin > kWorkNs) {
+      Wake();  // and the others have their turn in between
+      return OkStatus();
+    }
+  }
+}
+
+// What a project keeps no longer is deleted, and what was deleted long ago is removed.
+Status Upkeep::Retire() {
+  const MonoNs now = clock_->Mono();
+  if (retired_ && now - *retired_ < kRetireNs) return OkStatus();
+  retired_ = now;
+  const std::int64_t wall = clock_->Wall().ns;
+  const Result<std::vector<store::ProjectRow>> projects = store_->ListProjects();
+  if (!projects.ok()) return projects.status();
+  for (const store::ProjectRow& project : *projects) {
+    if (project.retention_ns > 0) {
+      const Result<Filter> ended = Filter::Parse(
+          "end < @" + std::to_string(wall - project.retention_ns), store::RunRowFields());
+      if (!ended.ok()) return ended.status();
+      const Result<store::RunPage> page =
+          store_->ListRuns({.project = project.name, .filter = *ended});
+      if (!page.ok()) return page.status();
+      for (const store::RunRow& run : page->runs) {
+        const store::AuditRow audit = {.time = wall,
+                                       .who = "retention",
+                                       .action = "runs.delete",
+                                       .what = "run \"" + run.name + "\", " + ToHex(run.uid),
+                                       .project = run.project};
+        HEADWAY_RETURN_IF_ERROR(store_->DeleteRun(run.uid, wall, audit));
+        HEADWAY_RETURN_IF_ERROR(Purge(run, "retention").status());
+      }
+    }
+    const Result<Filter> gone =
+        Filter::Parse("delete_time < @" + std::to_string(wall - limits::kDeletedDays * kDayNs),
+                      store::RunRowFields());
+    if (!gone.ok()) return gone.status();
+    const Result<store::RunPage> page =
+        store_->ListRuns({.project = project.name, .filter = *gone, .deleted = true});
+    if (!page.ok()) return page.status();
+    for (const store::RunRow& run : page->runs) {
+      HEADWAY_RETURN_IF_ERROR(Purge(run, "retention").status());
+    }
+  }
+  const Result<std::vector<store::OperationRow>> operations = store_->ListOperations({}, false);
+  if (!operations.ok()) return operations.status();
+  for (const store::OperationRow& operation : *operations) {
+    if (operation.finished == 0 || wall - operation.finished < limits::kOperationDays * kDayNs) {
+      continue;
+    }
+    const store::AuditRow audit = {.time = wall,
+                                   .who = "retention",
+                                   .action = "operations.delete",
+                                   .what = operation.id + ", \"" + operation.name + "\"",
+                                   .project = operation.project};
+    HEADWAY_RETURN_IF_ERROR(store_->DeleteOperation(operation.id, audit));
+  }
+  return OkStatus();
+}
+
+}  // namespace headway::server

@@ -1,0 +1,153 @@
+#pragma once
+
+#include <sys/stat.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/files.h"
+#include "packing/slots.h"
+#include "store/sqlite/connection.h"
+#include "store/store.h"
+
+/// The Store behind OpenSqliteStore. What it does with journals is in journals.cc, with runs and
+/// operations in runs.cc, with tokens in tokens.cc.
+
+namespace headway::store {
+
+// What a connection was to do to the file when it failed.
+inline constexpr std::string_view kWrite = "write to";
+inline constexpr std::string_view kRead = "read";
+
+template <typename Uid>
+Status NoSuch(std::string_view kind, const Uid& uid) {
+  return {Code::kNotFound, "there is no " + std::string(kind) + " " + ToHex(uid)};
+}
+
+struct Reader {
+  std::mutex mutex;
+  std::unique_ptr<Connection> connection;
+};
+
+class SqliteStore final : public Store {
+ public:
+  // The lock is let go last, the writer after the readers: the last one to close tidies up, and
+  // only a writer can.
+  SqliteStore(UniqueFd lock, const struct stat& file, std::unique_ptr<Connection> writer,
+              std::vector<std::unique_ptr<Reader>> readers)
+      : lock_(std::move(lock)),
+        file_(file),
+        writer_(std::move(writer)),
+        readers_(std::move(readers)) {}
+
+  Status Append(std::span<const Batch> batches) override;
+  Result<Journal> FindJournal(const JournalUid& uid) override;
+  Result<std::string> ReadSlots(const JournalUid& uid, std::uint64_t first_slot,
+                                std::uint64_t count) override;
+  Result<std::vector<Journal>> ListJournals(const RunUid& uid) override;
+  Result<bool> WasPurged(const RunUid& uid) override;
+  Result<std::uint64_t> StoredBytes(const RunUid& uid) override;
+
+  Result<std::vector<ProjectRow>> ListProjects() override;
+  Status PutProject(const ProjectRow& project, const AuditRow& audit) override;
+
+  Result<RunPage> ListRuns(const RunQuery& query) override;
+  Result<RunRow> FindRun(const RunUid& uid) override;
+  Status CreateRun(const RunRow& run, const AuditRow& audit) override;
+  Status UpdateRun(const RunUid& uid, std::int64_t version, const RunDetails& details,
+                   std::int64_t when, const AuditRow& audit) override;
+  Status DeleteRun(const RunUid& uid, std::int64_t when, const AuditRow& audit) override;
+  Result<std::int64_t> PurgeRun(const RunUid& uid) override;
+  Result<std::vector<StaleRun>> ListStaleRuns(std::size_t count) override;
+  Status SummariseRuns(std::span<const SummarisedRun> runs) override;
+
+  Status AddOperation(const OperationRow& operation, const AuditRow& audit) override;
+  Result<std::vector<OperationRow>> ListOperations(std::string_view project,
+                                                   bool unfinished) override;
+  Status UpdateOperation(const OperationRow& operation) override;
+  Status CancelOperation(std::string_view id, const AuditRow& audit) override;
+  Status DeleteOperation(std::string_view id, const AuditRow& audit) override;
+
+  Status AddToken(const TokenRow& token, const AuditRow& audit) override;
+  Result<std::vector<TokenRow>> ListTokens() override;
+  Status RevokeToken(std::string_view id, std::int64_t when, const AuditRow& audit) override;
+  Status Audit(const AuditRow& audit) override;
+  Result<std::vector<AuditRow>> ListAudit(std::int64_t before, std::size_t count,
+                                          std::string_view project) override;
+
+ private:
+  struct Position {
+    std::int64_t journal_id = 0;
+    std::uint64_t slots = 0;
+    std::int64_t run_id = 0;
+  };
+  // A connection that nobody else uses meanwhile.
+  struct Turn {
+    std::unique_lock<std::mutex> lock;
+    Connection* connection;
+  };
+  Turn TakeReader();
+
+  // A journal that has become longer: it had slots [0, from), and has [0, to).
+  struct Grown {
+    std::int64_t journal_id = 0;
+    JournalUid uid;
+    std::uint64_t from = 0;
+    std::uint64_t to = 0;
+  };
+
+  // Within a transaction of the writer.
+  Result<Grown> Write(const Batch& batch, std::span<const packing::PackedSlots> chunks);
+  Status InsertChunk(std::int64_t journal_id, std::uint64_t first_slot,
+                     const packing::PackedSlots& chunk);
+  Result<Position> FindOrMakeJournal(const JournalIdentity& identity, std::int64_t when);
+  Result<std::int64_t> FindOrMakeRun(const JournalIdentity& identity, std::int64_t when);
+  Status BeginBy(std::int64_t run_id, std::int64_t start);
+  Status CheckQuota(std::int64_t run_id, std::uint64_t bytes);
+  Result<std::int64_t> FindOrMakeProject(const std::string& name, std::int64_t when);
+  Status WriteDetails(std::int64_t id, const RunDetails& details);
+  Status FoundOperation(std::string_view id) const;
+  Status Summarise(const SummarisedRun& run);
+  Status PurgeSome(std::int64_t id, std::int64_t* left);
+  Status WriteDown(const AuditRow& audit);
+  /// The journal's chunks take so many bytes more.
+  Status Account(std::int64_t journal_id, std::int64_t bytes);
+  Status Merge(const Grown& grown, std::uint64_t begin, std::uint64_t end);
+
+  void Tidy(std::span<const Grown> grown);
+
+  /// Within a transaction of its own: all that `change` writes, or nothing.
+  template <typename Action>
+  Status Change(const Action& change) {
+    const std::lock_guard lock(write_mutex_);
+    HEADWAY_RETURN_IF_ERROR(CheckFile());
+    Transaction transaction(writer_.get(), "BEGIN IMMEDIATE", kWrite);
+    HEADWAY_RETURN_IF_ERROR(transaction.status());
+    HEADWAY_RETURN_IF_ERROR(change());
+    return transaction.Commit();
+  }
+
+  // Within a transaction of `connection`.
+  static Result<std::int64_t> FindRunId(Connection* connection, const RunUid& uid);
+  static Result<RunRow> ReadRun(Connection* connection, std::int64_t id);
+  static Status Label(Connection* connection, bool named_anew, RunRow* row);
+  static Status LabelOlder(Connection* connection, RunRow* row);
+
+  // What is kept in a file that nobody finds any more is not kept.
+  Status CheckFile() const;
+
+  UniqueFd lock_;
+  struct stat file_;  // which one is open
+  std::mutex write_mutex_;
+  std::unique_ptr<Connection> writer_;
+  std::vector<std::unique_ptr<Reader>> readers_;
+  std::atomic<std::size_t> next_reader_ = 0;
+};
+
+}  // namespace headway::store

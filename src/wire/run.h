@@ -1,0 +1,17 @@
+#pragma once
+
+#include <headway/v1/run_service.pb.h>
+
+#include "model/run_details.h"
+
+namespace headway::wire {
+
+/// Sets what may be set of a run.
+void Fill(const RunDetails& details, v1::Run* run);
+/// The same back. A phase of a newer headway is none.
+RunDetails DetailsOf(const v1::Run& run);
+/// Sets how it stood.
+void Fill(const RunSummary& summary, v1::Run* run);
+RunSummary SummaryOf(const v1::Run& run);
+
+}  // namespace headway::wire
