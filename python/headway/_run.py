@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from types import FrameType, TracebackType
 from typing import Any, Literal, SupportsIndex, TypeAlias
 
-from headway import _checkpoints, _native, _shipping, orbax
+from headway import _checkpoints, _facts, _native, _shipping, orbax
 from headway._time import to_ns
 
 _log = logging.getLogger("headway")
@@ -29,12 +29,15 @@ _INTERRUPTED = 128 + signal.SIGINT
 
 # Runs that have not been finished; held here, so that losing the variable does not end a job.
 _open_runs: dict[tuple[Any, ...], Run] = {}
+# By id of an open run that says by itself what its software is: the packages it has told of.
+_told: dict[int, set[str]] = {}
 
 
 def _forget_parent() -> None:
     """In a forked process, for which the runs of its parent are not."""
     global _current
     _open_runs.clear()
+    _told.clear()
     _current = None
 
 
@@ -110,6 +113,7 @@ class Run(_native.Recorder):
             self._drop_config(values)
             return
         self._config_json(str(kind), text)
+        _tell_imports(self)
 
     def exclude(self, start: Instant, end: Instant | None = None, reason: str = "") -> None:
         """Leaves a stretch of time out of the account, such as a manual stop.
@@ -141,11 +145,13 @@ class Run(_native.Recorder):
                 ``finally`` block the failure that is being handled.
         """
         global _current
+        _tell_imports(self)
         try:
             code = _status_of(sys.exc_info()[1]) if status is None else int(status)
             self._finish(code if -(1 << 31) <= code < 1 << 31 else -1)
         except Exception:
             self._finish(1)
+        _told.pop(id(self), None)
         for key in [key for key, run in _open_runs.items() if run is self]:
             del _open_runs[key]
         if _current is self:
@@ -186,6 +192,7 @@ def init(
     attempt_key: str | None = None,
     heartbeat: bool = True,
     server: str | None = None,
+    auto_config: bool = True,
 ) -> Run:
     """Starts recording this process; call it once, early in the program.
 
@@ -222,6 +229,9 @@ def init(
             while they are made, with the token in ``HEADWAY_TOKEN``. It outlives this process for
             what is recorded last, and ``finish`` waits up to 10 s for that. Under ``headway run``
             with a server the supervisor does it.
+        auto_config: Whether versions, flags of compilers and libraries, the git commit and what the
+            machine is are recorded as the configurations "software" and "system". Nothing is
+            imported for it. ``HEADWAY_AUTO_CONFIG=0`` turns it off, too.
 
     Returns:
         The run.
@@ -244,6 +254,8 @@ def init(
     _check_server(server)
     if not isinstance(heartbeat, bool):
         raise TypeError(f"heartbeat must be a bool, not {type(heartbeat).__name__}")
+    if not isinstance(auto_config, bool):
+        raise TypeError(f"auto_config must be a bool, not {type(auto_config).__name__}")
     folder = None if dir is None else os.fsdecode(dir)
     if folder == "":
         raise ValueError("dir must not be empty")
@@ -292,11 +304,33 @@ def init(
         _watch_worker()
         _checkpoints.attach(result)
         orbax.watch_by_itself()
+        if auto_config and _facts.wanted():
+            _tell_facts(result)
         if config:
             result.config(config)
         if server is not None:
             _shipping.begin(result, server)
     return result
+
+
+def _tell_facts(run: Run) -> None:
+    try:
+        told: set[str] = set()
+        for kind, values in _facts.at_start(told):
+            run._config_json(kind, _to_json(values))
+        _told[id(run)] = told
+    except Exception as error:
+        _log.debug("what this program runs on can't be told: %r", error)
+
+
+def _tell_imports(run: Run) -> None:
+    """Frameworks that were imported after the run had begun."""
+    try:
+        told = _told.get(id(run))
+        if told is not None and run.enabled and (software := _facts.since(told)):
+            run._config_json("software", _to_json(software))
+    except Exception as error:
+        _log.debug("what was imported can't be told: %r", error)
 
 
 def current_run() -> Run | None:
@@ -413,6 +447,8 @@ def _status_of(error: BaseException | None) -> int:
 
 @atexit.register
 def _at_exit() -> None:
+    for run in _open_runs.values():
+        _tell_imports(run)
     # The recorder's own hook knows the exit status of every end but this one: after an uncaught
     # KeyboardInterrupt the interpreter kills itself with SIGINT instead of exiting. sys.last_type
     # is set where an exception was not caught; at a prompt (sys.ps1) that ends nothing.
@@ -449,6 +485,7 @@ def _at_worker_exit() -> None:
     if status is None:
         return
     for run in list(_open_runs.values()):
+        _tell_imports(run)
         run._finish(status)
 
 

@@ -31,6 +31,7 @@ std::string_view Version();
 std::unique_ptr<Command> MakeGoodput();
 std::unique_ptr<Command> MakeTimeline();
 std::unique_ptr<Command> MakeSteps();
+std::unique_ptr<Command> MakeConfig();
 std::unique_ptr<Command> MakeRunsList();
 std::unique_ptr<Command> MakeRunsShow();
 std::unique_ptr<Command> MakeRunsDelete();

@@ -8,7 +8,7 @@
 
 #include "base/files.h"
 #include "base/status.h"
-#include "cli/mask.h"
+#include "model/mask.h"
 
 namespace headway::cli {
 

@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 #include "cli/attempt_journal.h"
-#include "cli/mask.h"
+#include "model/mask.h"
 #include "recorder/environment.h"
 
 namespace headway::cli {

@@ -93,6 +93,8 @@ constexpr PlainRow kPlain[] = {
     {"HEADWAY_HEARTBEAT", "`0`: no heartbeat thread, whatever the program says"},
     {"HEADWAY_DISABLED", "`1`: record nothing"},
     {"HEADWAY_ORBAX", "`0`: Python does not record what Orbax saves and restores by itself"},
+    {"HEADWAY_AUTO_CONFIG",
+     "`0`: Python does not record by itself what the software and the machine are"},
     {"SLURM_JOB_NAME", "run name without `HEADWAY_RUN`"},
     {"JOBSET_NAME", "run name without `HEADWAY_RUN`, in a JobSet"},
     {"SLURM_ARRAY_JOB_ID",

@@ -1,4 +1,4 @@
-#include "cli/mask.h"
+#include "model/mask.h"
 
 #include <regex.h>
 
@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-namespace headway::cli {
+namespace headway {
 namespace {
 
 constexpr std::string_view kMask = "[masked]";
@@ -392,4 +392,4 @@ Result<std::string> MaskedTail(const Masker& masker, std::string_view raw, bool 
   return text.substr(begin);
 }
 
-}  // namespace headway::cli
+}  // namespace headway

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 
-namespace headway::cli {
+namespace headway {
 
 /// Masker: takes secrets out of text before it is kept.
 ///
@@ -45,4 +45,4 @@ class Masker {
 Result<std::string> MaskedTail(const Masker& masker, std::string_view raw, bool cut,
                                std::size_t limit);
 
-}  // namespace headway::cli
+}  // namespace headway

@@ -1,8 +1,8 @@
-#include "cli/mask.h"
+#include "model/mask.h"
 
 #include <gtest/gtest.h>
 
-namespace headway::cli {
+namespace headway {
 namespace {
 
 std::string Masked(std::string_view text, const std::vector<std::string>& patterns = {}) {
@@ -168,4 +168,4 @@ TEST(MaskedTail, CutsAtACharacter) {
 }
 
 }  // namespace
-}  // namespace headway::cli
+}  // namespace headway
