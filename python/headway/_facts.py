@@ -163,7 +163,7 @@ def _kernel() -> str:
 def _devices() -> dict[str, int]:
     counts = {}
     for kind, path in _DEVICES.items():
-        count = sum(os.path.exists(path.format(i)) for i in range(_DEVICES_LOOKED_FOR))
+        count = sum(os.access(path.format(i), os.F_OK) for i in range(_DEVICES_LOOKED_FOR))
         if count:
             counts[kind] = count
     return counts

@@ -26,8 +26,7 @@ class ConfigCommand final : public Command {
     description->Text(
         "What a run's processes said about their software, their system and the user's settings. "
         "Later words of a process are brought over its earlier ones, key by key. Where processes "
-        "differ, every value is shown with those that have it. Secrets are shown as \"***\".");
-    description->Text(
+        "differ, every value is shown with those that have it. Secrets are shown as \"***\".\n\n"
         "With --diff, --diff-attempts or --diff-hosts the exit code is 1 when there is a "
         "difference, and 0 when there is none.");
     DescribeRun(description, &run_);

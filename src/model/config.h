@@ -116,9 +116,9 @@ RunConfig MakeRunConfig(std::vector<ConfigProcess> processes);
 
 /// What of an attempt is wanted.
 struct ConfigFilter {
-  std::string config_class;  ///< empty: all
-  std::int64_t rank = -1;    ///< -1: all
-  std::string search;        ///< in path or value, whatever the case; empty: all
+  std::string config_class = {};  ///< empty: all
+  std::int64_t rank = -1;         ///< -1: all
+  std::string search = {};        ///< in path or value, whatever the case; empty: all
 };
 AttemptConfig Select(const AttemptConfig& attempt, const ConfigFilter& filter);
 

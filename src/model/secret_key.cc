@@ -106,13 +106,13 @@ bool IsSecretKey(std::string_view key) {
   if (In(words.back(), kWhere)) return false;
   const std::size_t count = words.size();
   if (count > 1 && words[count - 1] == "id" && words[count - 2] == "key") return false;
-  for (const std::string_view end : {"value", "string", "str", "base64", "b64", "plain"}) {
-    if (words.size() > 1 && words.back() == end) words.pop_back();  // `token_value`
-  }
   std::string joined;
   for (const std::string& word : words) joined += word;
   for (const std::string_view part : kAnywhere) {
     if (joined.find(part) != std::string::npos) return true;
+  }
+  for (const std::string_view end : {"value", "string", "str", "base64", "b64", "plain"}) {
+    if (words.size() > 1 && words.back() == end) words.pop_back();  // `token_value`
   }
   return EndsAsSecret(words);
 }

@@ -24,8 +24,9 @@ class Reader {
     ondemand::parser parser;
     ondemand::document document;
     simdjson::error_code error = parser.iterate(padded).get(document);
+    const bool opened = error == simdjson::SUCCESS;  // else the document has no place
     ConfigValue value;
-    if (error == simdjson::SUCCESS) {
+    if (opened) {
       ondemand::object object;
       error = document.get_object().get(object);
       if (error == simdjson::INCORRECT_TYPE) {
@@ -53,8 +54,8 @@ class Reader {
     if (error != simdjson::SUCCESS) {
       std::string where;
       const char* at = nullptr;
-      if (document.current_location().get(at) == simdjson::SUCCESS && at >= padded.data() &&
-          at <= padded.data() + padded.size()) {
+      if (opened && document.current_location().get(at) == simdjson::SUCCESS &&
+          at >= padded.data() && at <= padded.data() + padded.size()) {
         where = " at byte " + std::to_string(at - padded.data());
       }
       return Status(Code::kInvalidArgument, "it is no valid JSON" + where);
