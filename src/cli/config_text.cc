@@ -254,10 +254,14 @@ std::string RenderComparison(const ComparedConfig& left, const ComparedConfig& r
     ++counts[static_cast<std::size_t>(one.change)];
     if (!all && one.change == ConfigChange::kSame) continue;
     path_width = std::max(path_width, std::min(DisplayWidth(PrintableLine(one.path)), kPathMax));
-    left_width = std::max(left_width, std::min(DisplayWidth(PrintableLine(ShowSide(one.left))),
-                                               kPathMax));
+    if (one.change != ConfigChange::kChanged) continue;
+    left_width = std::max(left_width, DisplayWidth(PrintableLine(ShowSide(one.left))));
   }
   const std::size_t column = path_width + 6;
+  // On a terminal what was takes at most half of the rest of a line.
+  const auto width = static_cast<std::size_t>(terminal.width);
+  const std::size_t room = width > column + 5 ? width - column - 5 : 0;
+  left_width = std::min(left_width, terminal.interactive ? std::max(room / 2, kValueMin) : kPathMax);
   const std::string* heading = nullptr;
   for (const ConfigDifference& one : differences) {
     if (!all && one.change == ConfigChange::kSame) continue;
@@ -279,13 +283,10 @@ std::string RenderComparison(const ComparedConfig& left, const ComparedConfig& r
                Cell(ShowSide(one.left), column, terminal);
         break;
       case ConfigChange::kChanged: {
-        Terminal half = terminal;
-        half.width = static_cast<int>((static_cast<std::size_t>(terminal.width) + column) / 2);
-        const std::string was = Cell(ShowSide(one.left), column + 2, half);
+        const std::string was = PrintableLine(ShowSide(one.left));
         out += "  " + Paint(Tone::kWarning, "~ " + path, terminal) +
-               PadRight(was, std::min(left_width, kPathMax)) + "  →  ";
-        out += Cell(ShowSide(one.right), column + 5 + std::max(left_width, DisplayWidth(was)),
-                    terminal);
+               PadRight(terminal.interactive ? Shorten(was, left_width) : was, left_width) +
+               "  →  " + Cell(ShowSide(one.right), column + left_width + 5, terminal);
         break;
       }
     }
