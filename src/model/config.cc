@@ -22,7 +22,7 @@ bool IsString(const ConfigValue& value) {
 
 // What nobody keeps secret.
 bool IsHarmless(const ConfigValue& value) {
-  if (value.kind != Kind::kScalar) return value.members.empty() && value.items.empty();
+  if (value.kind != Kind::kScalar) return value.items.empty();
   return value.text == "null" || value.text == "true" || value.text == "false" ||
          value.text == "\"\"";
 }
@@ -75,14 +75,16 @@ class Flattener {
   void Members(const ConfigValue& object, const std::string& path) {
     // {"name": "HF_TOKEN", "value": "..."}, as variables are listed.
     bool names_secret = false;
-    for (const auto& [key, value] : object.members) {
-      if ((key == "name" || key == "key") && IsString(value)) {
-        names_secret |= IsSecretKey(Inside(value));
+    for (std::size_t i = 0; i < object.items.size(); ++i) {
+      const std::string& key = object.keys[i];
+      if ((key == "name" || key == "key") && IsString(object.items[i])) {
+        names_secret |= IsSecretKey(Inside(object.items[i]));
       }
     }
-    for (const auto& [key, value] : object.members) {
+    for (std::size_t i = 0; i < object.items.size(); ++i) {
+      const std::string& key = object.keys[i];
       const bool named = names_secret && (key == "value" || key == "Value");
-      Value(value, MemberPath(path, key), named || IsSecretKey(key));
+      Value(object.items[i], MemberPath(path, key), named || IsSecretKey(key));
     }
   }
 
@@ -94,7 +96,7 @@ class Flattener {
     switch (value.kind) {
       case Kind::kScalar: Scalar(value, path); return;
       case Kind::kObject:
-        if (value.members.empty()) return Emit(path, "{}", false);
+        if (value.items.empty()) return Emit(path, "{}", false);
         return Members(value, path);
       case Kind::kArray: Array(value, path); return;
     }
@@ -273,7 +275,6 @@ const ClassConfig* FindClass(const AttemptConfig& attempt, std::string_view name
 
 std::uint64_t CountValues(const ConfigValue& value) {
   std::uint64_t count = 1;
-  for (const auto& [key, member] : value.members) count += CountValues(member);
   for (const ConfigValue& item : value.items) count += CountValues(item);
   return count;
 }
@@ -284,13 +285,14 @@ void Update(ConfigValue* base, ConfigValue later) {
     return;
   }
   std::unordered_map<std::string, std::size_t> places;
-  for (std::size_t i = 0; i < base->members.size(); ++i) places.emplace(base->members[i].first, i);
-  for (auto& [key, value] : later.members) {
-    const auto [place, fresh] = places.emplace(key, base->members.size());
+  for (std::size_t i = 0; i < base->keys.size(); ++i) places.emplace(base->keys[i], i);
+  for (std::size_t i = 0; i < later.items.size(); ++i) {
+    const auto [place, fresh] = places.emplace(later.keys[i], base->items.size());
     if (fresh) {
-      base->members.emplace_back(std::move(key), std::move(value));
+      base->keys.push_back(std::move(later.keys[i]));
+      base->items.push_back(std::move(later.items[i]));
     } else {
-      Update(&base->members[place->second].second, std::move(value));
+      Update(&base->items[place->second], std::move(later.items[i]));
     }
   }
 }

@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 /// Configurations of a run: what its processes said about their software, their system and the
@@ -19,8 +18,8 @@ struct ConfigValue {
 
   Kind kind = Kind::kScalar;
   std::string text = "null";  ///< of a scalar: its JSON; numbers as they were written
-  std::vector<std::pair<std::string, ConfigValue>> members;  ///< of an object; keys are distinct
-  std::vector<ConfigValue> items;                            ///< of an array
+  std::vector<ConfigValue> items;  ///< of an array or an object
+  std::vector<std::string> keys;   ///< of an object: those of `items`, each once
 };
 
 /// How many values there are in the tree: itself and all below it.

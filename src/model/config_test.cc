@@ -139,16 +139,19 @@ TEST(Update, ObjectsKeyByKeyOthersWhole) {
   };
   ConfigValue base;
   base.kind = ConfigValue::Kind::kObject;
-  base.members = {{"a", scalar("1")}, {"b", scalar("2")}};
+  base.keys = {"a", "b"};
+  base.items = {scalar("1"), scalar("2")};
   ConfigValue later = base;
-  later.members = {{"b", scalar("3")}, {"c", base}};
+  later.keys = {"b", "c"};
+  later.items = {scalar("3"), base};
   Update(&base, later);
-  ASSERT_EQ(base.members.size(), 3);
-  EXPECT_EQ(base.members[1].second.text, "3");
+  ASSERT_EQ(base.items.size(), 3);
+  EXPECT_EQ(base.items[1].text, "3");
   EXPECT_EQ(CountValues(base), 6);
-  later.members = {{"c", scalar("4")}};
+  later.keys = {"c"};
+  later.items = {scalar("4")};
   Update(&base, later);
-  EXPECT_EQ(base.members[2].second.text, "4");
+  EXPECT_EQ(base.items[2].text, "4");
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ Status ConfigCollector::Add(journal::JournalReader* reader, const NameTable& nam
       tell(value.status());
       continue;
     }
-    if (value->members.empty()) continue;  // an import knows that something was said, not what
+    if (value->items.empty()) continue;  // an import knows that something was said, not what
     const auto [kept, fresh] = merged.try_emplace(config_class);
     if (fresh) {
       kept->second = *std::move(value);

@@ -27,7 +27,8 @@ Result<ConfigValue> Words(std::string_view text) {
     const std::size_t sign = text.find('=');
     ConfigValue value;
     value.text = text.substr(sign + 1, end - sign - 1);
-    config.members.emplace_back(text.substr(0, sign), value);
+    config.keys.emplace_back(text.substr(0, sign));
+    config.items.push_back(value);
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return config;

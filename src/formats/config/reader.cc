@@ -75,11 +75,12 @@ class Reader {
       if (const auto error = field.value().get(inner)) return error;
       ConfigValue value;
       if (const auto error = Value(inner, depth, &value)) return error;
-      const auto [place, fresh] = places.emplace(name, out->members.size());
+      const auto [place, fresh] = places.emplace(name, out->items.size());
       if (fresh) {
-        out->members.emplace_back(std::move(name), std::move(value));
+        out->keys.push_back(std::move(name));
+        out->items.push_back(std::move(value));
       } else {
-        Update(&out->members[place->second].second, std::move(value));
+        Update(&out->items[place->second], std::move(value));
       }
     }
     return simdjson::SUCCESS;
