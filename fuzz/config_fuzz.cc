@@ -9,9 +9,9 @@
 #include "formats/config/reader.h"
 #include "model/config.h"
 
-// The reader of configurations against a parser that always checks the whole of JSON's grammar: what
-// is taken is a JSON object (that one refuses numbers which do not fit its types), and each value of
-// the list is JSON. Brought over itself, a configuration stays what it is.
+// The reader of configurations against a parser that always checks the whole of JSON's grammar:
+// what is taken is a JSON object (that one refuses numbers which do not fit its types), and each
+// value of the list is JSON. Brought over itself, a configuration stays what it is.
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
@@ -19,8 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   static simdjson::dom::parser theirs;
   simdjson::dom::element element;
-  const simdjson::error_code error =
-      theirs.parse(simdjson::padded_string(text)).get(element);
+  const simdjson::error_code error = theirs.parse(simdjson::padded_string(text)).get(element);
   const bool object = error == simdjson::SUCCESS && element.is_object();
   if (!config.ok()) {
     const std::string& why = config.status().message();

@@ -38,8 +38,8 @@ inline constexpr std::size_t kEventLines = 0xfffffffe;
 inline constexpr std::size_t kEventWriters = std::size_t{1} << 20;
 
 /// Configurations: values of one record, which is told and left out when it has more, and so it is
-/// when it and what the process said before in that class come to twice as many. Bytes of paths and values of one list; values beyond are
-/// counted and left out.
+/// when it and what the process said before in that class come to twice as many. Bytes of paths and
+/// values of one list; values beyond are counted and left out.
 inline constexpr std::uint64_t kConfigValues = 200'000;
 inline constexpr std::size_t kConfigBytes = std::size_t{64} << 20;
 

@@ -37,7 +37,8 @@ class ConfigCommand final : public Command {
     config_class.choices = {"software", "system", "user"};
     description->Count("--attempt", "N", 0, &attempt_,
                        "of that attempt (the last one of which there is something)");
-    description->Count("--rank", "R", 0, &rank_, "only what that rank said");
+    description->Count("--rank", "R", 0, &rank_,
+                       "only what that rank said; a process without a rank is rank 0");
     description->Option("--search", "TEXT", &filter_.search,
                         "only paths and values that hold it, whatever the case");
     description->Option("--diff", "RUN2", &other_, "how RUN2 differs from RUN").completion =
@@ -85,7 +86,8 @@ class ConfigCommand final : public Command {
 
  private:
   Status Check() {
-    const int comparisons = (other_.empty() ? 0 : 1) + (attempts_.empty() ? 0 : 1) + (hosts_ ? 1 : 0);
+    const int comparisons =
+        (other_.empty() ? 0 : 1) + (attempts_.empty() ? 0 : 1) + (hosts_ ? 1 : 0);
     if (comparisons > 1) {
       return Wrong("give one of --diff, --diff-attempts and --diff-hosts, not several");
     }
@@ -155,9 +157,8 @@ class ConfigCommand final : public Command {
 
   int Tell(const Context& context, const ComparedConfig& left, const ComparedConfig& right) const {
     const std::vector<ConfigDifference> found = Compare(*left.attempt, *right.attempt);
-    *context.out << (place_.json
-                         ? ComparisonToJson(left, right, found, all_)
-                         : RenderComparison(left, right, found, all_, context.terminal));
+    *context.out << (place_.json ? ComparisonToJson(left, right, found, all_)
+                                 : RenderComparison(left, right, found, all_, context.terminal));
     for (const ConfigDifference& one : found) {
       if (one.change != ConfigChange::kSame) return 1;
     }

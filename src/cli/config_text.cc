@@ -13,7 +13,7 @@
 namespace headway::cli {
 namespace {
 
-constexpr std::size_t kPathMax = 48;      // columns; longer paths push their value
+constexpr std::size_t kPathMax = 48;  // columns; longer paths push their value
 constexpr std::size_t kVariantsShown = 8;
 constexpr std::size_t kHostsShown = 3;
 constexpr std::size_t kRangesShown = 6;
@@ -107,7 +107,8 @@ std::string Ranges(const std::vector<std::int64_t>& numbers) {
   for (std::size_t i = 0; i < numbers.size(); ++ranges) {
     std::size_t last = i;
     while (last + 1 < numbers.size() && numbers[last + 1] <= numbers[last] + 1) ++last;
-    if (ranges == kRangesShown) return text + " and " + std::to_string(numbers.size() - i) + " more";
+    if (ranges == kRangesShown)
+      return text + " and " + std::to_string(numbers.size() - i) + " more";
     if (ranges > 0) text += ", ";
     text += std::to_string(numbers[i]);
     if (numbers[last] > numbers[i]) text += "-" + std::to_string(numbers[last]);
@@ -124,8 +125,8 @@ std::string ShowProcesses(const AttemptConfig& attempt, const std::vector<std::s
   for (const std::size_t process : among) ++all[attempt.processes[process].host];
   for (const std::size_t process : some) ++mine[attempt.processes[process].host];
   const bool whole = all.size() > 1 && std::ranges::all_of(mine, [&all](const auto& host) {
-    return host.second == all[host.first];
-  });
+                       return host.second == all[host.first];
+                     });
   std::string text;
   std::size_t shown = 0;
   if (whole) {
@@ -261,7 +262,8 @@ std::string RenderComparison(const ComparedConfig& left, const ComparedConfig& r
   // On a terminal what was takes at most half of the rest of a line.
   const auto width = static_cast<std::size_t>(terminal.width);
   const std::size_t room = width > column + 5 ? width - column - 5 : 0;
-  left_width = std::min(left_width, terminal.interactive ? std::max(room / 2, kValueMin) : kPathMax);
+  left_width =
+      std::min(left_width, terminal.interactive ? std::max(room / 2, kValueMin) : kPathMax);
   const std::string* heading = nullptr;
   for (const ConfigDifference& one : differences) {
     if (!all && one.change == ConfigChange::kSame) continue;
@@ -308,9 +310,8 @@ std::string ComparisonToJson(const ComparedConfig& left, const ComparedConfig& r
   json.BeginObject();
   WriteSide(&json, "left", left);
   WriteSide(&json, "right", right);
-  const bool differ = std::ranges::any_of(differences, [](const ConfigDifference& one) {
-    return one.change != ConfigChange::kSame;
-  });
+  const bool differ = std::ranges::any_of(
+      differences, [](const ConfigDifference& one) { return one.change != ConfigChange::kSame; });
   json.Field("differ", differ).Key("values").BeginArray();
   for (const ConfigDifference& one : differences) {
     if (!all && one.change == ConfigChange::kSame) continue;

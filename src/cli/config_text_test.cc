@@ -15,8 +15,8 @@ ConfigProcess Process(std::int64_t rank, std::string host, std::vector<ConfigEnt
   process.host = std::move(host);
   process.pid = 100 + rank;
   process.attempt = 0;
-  process.configs.emplace(
-      "user", std::make_shared<const FlatConfig>(FlatConfig{std::move(entries), 0}));
+  process.configs.emplace("user",
+                          std::make_shared<const FlatConfig>(FlatConfig{std::move(entries), 0}));
   return process;
 }
 
@@ -82,7 +82,7 @@ TEST(ConfigText, ListsAFewOfMany) {
 
 TEST(ConfigText, HostileTextMovesNoCursor) {
   const RunConfig run = RunOf({Process(0, "a\x1b[2J", {{"k\x1b[1m\n", "\"\x1b]0;x\x07\""}}),
-                             Process(1, "b", {{"k\x1b[1m\n", "1"}})});
+                               Process(1, "b", {{"k\x1b[1m\n", "1"}})});
   const RunConfig other = RunOf({Process(0, "a", {{"k\x1b[1m\n", "2"}})});
   const ComparedConfig left{&run, &run.attempts[0]};
   const ComparedConfig right{&other, &other.attempts[0]};
@@ -96,7 +96,8 @@ TEST(ConfigText, HostileTextMovesNoCursor) {
 
 TEST(ConfigText, FitsATerminal) {
   const RunConfig run = RunOf({Process(0, "a", {{"short", "1"}, {"long", std::string(500, '7')}})});
-  const RunConfig other = RunOf({Process(0, "a", {{"short", "2"}, {"long", std::string(500, '8')}})});
+  const RunConfig other =
+      RunOf({Process(0, "a", {{"short", "2"}, {"long", std::string(500, '8')}})});
   const ComparedConfig left{&run, &run.attempts[0]};
   const ComparedConfig right{&other, &other.attempts[0]};
   const Terminal terminal{.width = 60, .colour = false, .interactive = true};

@@ -334,7 +334,9 @@ AttemptConfig Select(const AttemptConfig& attempt, const ConfigFilter& filter) {
   } else {
     std::vector<ConfigProcess> processes;
     for (const ConfigProcess& process : attempt.processes) {
-      if (process.rank == filter.rank && !process.supervisor) processes.push_back(process);
+      // Who has no rank is alone, and leads.
+      const std::int64_t rank = std::max<std::int64_t>(process.rank, 0);
+      if (rank == filter.rank && !process.supervisor) processes.push_back(process);
     }
     if (!processes.empty()) selected = MakeAttempt(std::move(processes));
     selected.attempt = attempt.attempt;

@@ -17,7 +17,7 @@ struct ConfigValue {
   enum class Kind : std::uint8_t { kScalar, kObject, kArray };
 
   Kind kind = Kind::kScalar;
-  std::string text = "null";  ///< of a scalar: its JSON; numbers as they were written
+  std::string text = "null";       ///< of a scalar: its JSON; numbers as they were written
   std::vector<ConfigValue> items;  ///< of an array or an object
   std::vector<std::string> keys;   ///< of an object: those of `items`, each once
 };
@@ -59,8 +59,8 @@ FlatConfig Flatten(const ConfigValue& config);
 
 /// A process of a run, and what it said. Later words of one class are brought over earlier ones.
 struct ConfigProcess {
-  std::string uid;        ///< of its journal
-  std::string name;       ///< of its writer
+  std::string uid;         ///< of its journal
+  std::string name;        ///< of its writer
   std::int64_t rank = -1;  ///< -1: not known
   std::string host;
   std::int64_t pid = 0;
@@ -116,7 +116,7 @@ RunConfig MakeRunConfig(std::vector<ConfigProcess> processes);
 /// What of an attempt is wanted.
 struct ConfigFilter {
   std::string config_class = {};  ///< empty: all
-  std::int64_t rank = -1;         ///< -1: all
+  std::int64_t rank = -1;         ///< -1: all; 0: also of who has no rank
   std::string search = {};        ///< in path or value, whatever the case; empty: all
 };
 AttemptConfig Select(const AttemptConfig& attempt, const ConfigFilter& filter);

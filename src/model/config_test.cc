@@ -13,8 +13,8 @@ ConfigProcess Process(std::int64_t rank, std::string host, std::vector<ConfigEnt
   process.rank = rank;
   process.host = std::move(host);
   process.attempt = attempt;
-  process.configs.emplace(std::move(config_class), std::make_shared<const FlatConfig>(
-                                                       FlatConfig{std::move(entries), 0}));
+  process.configs.emplace(std::move(config_class),
+                          std::make_shared<const FlatConfig>(FlatConfig{std::move(entries), 0}));
   return process;
 }
 
@@ -47,8 +47,8 @@ TEST(RunConfig, SilentProcessesDoNotDiffer) {
   ConfigProcess silent;
   silent.rank = 1;
   silent.attempt = 0;
-  const RunConfig run = MakeRunConfig({Process(0, "a", {{"lr", "1"}}), silent,
-                                       Process(2, "a", {{"v", "1"}}, "software")});
+  const RunConfig run = MakeRunConfig(
+      {Process(0, "a", {{"lr", "1"}}), silent, Process(2, "a", {{"v", "1"}}, "software")});
   const AttemptConfig& attempt = run.attempts[0];
   ASSERT_EQ(attempt.classes.size(), 2);
   EXPECT_EQ(attempt.processes.size(), 2);
@@ -58,8 +58,8 @@ TEST(RunConfig, SilentProcessesDoNotDiffer) {
 }
 
 TEST(RunConfig, KeepsAttemptsApart) {
-  const RunConfig run = MakeRunConfig({Process(0, "a", {{"lr", "2"}}, "user", 1),
-                                       Process(0, "a", {{"lr", "1"}}, "user", 0)});
+  const RunConfig run = MakeRunConfig(
+      {Process(0, "a", {{"lr", "2"}}, "user", 1), Process(0, "a", {{"lr", "1"}}, "user", 0)});
   ASSERT_EQ(run.attempts.size(), 2);
   EXPECT_EQ(Rows(run.Find(0)->classes[0]), "lr: 1 [0]");
   EXPECT_EQ(Rows(run.Find(1)->classes[0]), "lr: 2 [0]");
@@ -67,10 +67,9 @@ TEST(RunConfig, KeepsAttemptsApart) {
 }
 
 TEST(RunConfig, ClassesHaveAnOrder) {
-  const RunConfig run = MakeRunConfig({Process(0, "a", {{"x", "1"}}, "zoo"),
-                                       Process(0, "a", {{"x", "1"}}, "user"),
-                                       Process(0, "a", {{"x", "1"}}, "data"),
-                                       Process(0, "a", {{"x", "1"}}, "system")});
+  const RunConfig run = MakeRunConfig(
+      {Process(0, "a", {{"x", "1"}}, "zoo"), Process(0, "a", {{"x", "1"}}, "user"),
+       Process(0, "a", {{"x", "1"}}, "data"), Process(0, "a", {{"x", "1"}}, "system")});
   std::string names;
   for (const ClassConfig& one : run.attempts[0].classes) names += one.name + " ";
   EXPECT_EQ(names, "system user data zoo ");
@@ -91,6 +90,8 @@ TEST(Select, ByClassRankAndText) {
             "name: \"Adam\" [01]");
   EXPECT_TRUE(Select(attempt, {.config_class = "none"}).classes.empty());
   EXPECT_TRUE(Select(attempt, {.rank = 7}).processes.empty());
+  const RunConfig alone = MakeRunConfig({Process(-1, "a", {{"lr", "1"}})});
+  EXPECT_EQ(Select(alone.attempts[0], {.rank = 0}).processes.size(), 1);
 }
 
 TEST(DifferBetweenHosts, LooksAtHostsNotAtRanks) {

@@ -13,40 +13,39 @@ namespace {
 // Anywhere in the key, also as a part of a word: `dbpassword`, `clientSecret`. Compared without
 // what stands between words.
 constexpr std::array<std::string_view, 18> kAnywhere = {
-    "password",     "passwd",     "passphrase",    "secret",        "credential",
-    "authorization", "apikey",    "privatekey",    "accesskey",     "encryptionkey",
-    "signingkey",   "accountkey", "authkey",       "sessionkey",    "licensekey",
-    "connectionstring", "connstr", "bearertoken"};
+    "password", "passwd",     "passphrase", "secret",           "credential", "authorization",
+    "apikey",   "privatekey", "accesskey",  "encryptionkey",    "signingkey", "accountkey",
+    "authkey",  "sessionkey", "licensekey", "connectionstring", "connstr",    "bearertoken"};
 
 // Whole words at the end of a key.
 constexpr std::array<std::string_view, 4> kLast = {"bearer", "cookie", "cookies", "dsn"};
 
 // Before "pass", "pwd" and "pat" at the end: `db_pass`, but not `forward_pass`.
 constexpr std::array<std::string_view, 16> kOfAccounts = {
-    "user",  "db",    "database", "smtp",   "ftp",    "redis",  "root", "admin",
-    "mysql", "pg",    "postgres", "github", "gitlab", "login",  "ssh",  "azure"};
+    "user",  "db", "database", "smtp",   "ftp",    "redis", "root", "admin",
+    "mysql", "pg", "postgres", "github", "gitlab", "login", "ssh",  "azure"};
 
 // Before "token" at the end: a piece of a vocabulary or a count, not a secret.
 constexpr std::array<std::string_view, 66> kVocabulary = {
-    "pad",      "padding", "bos",     "eos",     "unk",     "unknown", "sep",      "cls",
-    "mask",     "image",   "img",     "video",   "audio",   "vision",  "speech",   "special",
-    "start",    "end",     "begin",   "stop",    "eot",     "eom",     "boi",      "eoi",
-    "bov",      "eov",     "boa",     "eoa",     "sot",     "eod",     "prefix",   "suffix",
-    "middle",   "fim",     "prev",    "next",    "first",   "last",    "new",      "max",
-    "min",      "num",     "per",     "by",      "each",    "every",   "timestamp", "timestamps",
-    "class",    "register", "patch",  "latent",  "query",   "word",    "think",    "thinking",
-    "tool",     "sentinel", "extra",  "placeholder", "text", "row",    "col",      "column",
-    "decoder",  "separator"};
+    "pad",     "padding",  "bos",   "eos",         "unk",   "unknown", "sep",       "cls",
+    "mask",    "image",    "img",   "video",       "audio", "vision",  "speech",    "special",
+    "start",   "end",      "begin", "stop",        "eot",   "eom",     "boi",       "eoi",
+    "bov",     "eov",      "boa",   "eoa",         "sot",   "eod",     "prefix",    "suffix",
+    "middle",  "fim",      "prev",  "next",        "first", "last",    "new",       "max",
+    "min",     "num",      "per",   "by",          "each",  "every",   "timestamp", "timestamps",
+    "class",   "register", "patch", "latent",      "query", "word",    "think",     "thinking",
+    "tool",    "sentinel", "extra", "placeholder", "text",  "row",     "col",       "column",
+    "decoder", "separator"};
 
 // Before "tokens" at the end: several secrets; everything else counts.
 constexpr std::array<std::string_view, 16> kOfSecrets = {
-    "auth", "authentication", "access", "api",     "bearer", "refresh", "hf",     "hub",
-    "session", "oauth",       "github", "gitlab", "slack",  "deploy",  "wandb",  "admin"};
+    "auth",    "authentication", "access", "api",    "bearer", "refresh", "hf",    "hub",
+    "session", "oauth",          "github", "gitlab", "slack",  "deploy",  "wandb", "admin"};
 
 // At the end of a key that says where something lies, or what kind it is.
-constexpr std::array<std::string_view, 11> kWhere = {
-    "file", "path", "dir", "directory", "filename", "folder", "url", "uri", "endpoint",
-    "type", "provider"};
+constexpr std::array<std::string_view, 11> kWhere = {"file",     "path",   "dir",     "directory",
+                                                     "filename", "folder", "url",     "uri",
+                                                     "endpoint", "type",   "provider"};
 
 bool In(std::string_view word, std::span<const std::string_view> words) {
   return std::ranges::find(words, word) != words.end();
@@ -62,10 +61,9 @@ std::vector<std::string> WordsOf(std::string_view key) {
   for (std::size_t i = 0; i < key.size(); ++i) {
     const char c = key[i];
     const bool letter = IsLower(c) || IsUpper(c) || IsDigit(c);
-    const bool begins =
-        IsUpper(c) && i > 0 &&
-        (IsLower(key[i - 1]) || IsDigit(key[i - 1]) ||
-         (IsUpper(key[i - 1]) && i + 1 < key.size() && IsLower(key[i + 1])));
+    const bool begins = IsUpper(c) && i > 0 &&
+                        (IsLower(key[i - 1]) || IsDigit(key[i - 1]) ||
+                         (IsUpper(key[i - 1]) && i + 1 < key.size() && IsLower(key[i + 1])));
     if ((begins || !letter) && !words.back().empty()) words.emplace_back();
     if (letter) words.back() += IsUpper(c) ? static_cast<char>(c - 'A' + 'a') : c;
   }

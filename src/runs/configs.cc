@@ -49,10 +49,9 @@ Status ConfigCollector::Add(journal::JournalReader* reader, const NameTable& nam
   for (const Record& record : said) {
     const std::string config_class(names.Text(record.name));
     const auto tell = [&](const Status& why) {
-      problems_.emplace_back(why.code(), reader->path() + ": the " + config_class +
-                                             " configuration in record " +
-                                             std::to_string(record.seq) +
-                                             " is left out: " + why.message());
+      problems_.emplace_back(
+          why.code(), reader->path() + ": the " + config_class + " configuration in record " +
+                          std::to_string(record.seq) + " is left out: " + why.message());
     };
     const Result<std::string> json = reader->Payload(record.seq);
     if (!json.ok()) {

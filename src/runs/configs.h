@@ -29,8 +29,8 @@ class ConfigCollector {
   explicit ConfigCollector(ConfigParser parse) : parse_(parse) {}
 
   /// Reads `reader`, fresh from Open, to its end; `names` are those it interns. `attempt`: of its
-  /// writer in a report (Ledger::AttemptsOfWriters), -1: not known. A configuration that can't be read is told in problems() and left out. Errors as of
-  /// JournalReader::Next.
+  /// writer in a report (Ledger::AttemptsOfWriters), -1: not known. A configuration that can't be
+  /// read is told in problems() and left out. Errors as of JournalReader::Next.
   Status Add(journal::JournalReader* reader, const NameTable& names, std::int64_t attempt);
 
   /// What there is, without the names of run and project.

@@ -51,8 +51,8 @@ class ConfigsTest : public testing::Test {
     options.header.attempt_key = "job#" + std::to_string(attempt);
     options.header.attempt_index = attempt;
     EXPECT_TRUE(journal::MakeRunDirectory(dir_.path(), "default", "r").ok());
-    auto writer = journal::JournalWriter::Create(
-        journal::RunDirectory(dir_.path(), "default", "r"), options);
+    auto writer =
+        journal::JournalWriter::Create(journal::RunDirectory(dir_.path(), "default", "r"), options);
     EXPECT_TRUE(writer.ok()) << writer.status().ToString();
     journal::JournalWriter& journal = **writer;
     journal.Append(journal::MetaHigh(RecordType::kJobStart, 0), journal.Now(), 0, 0);

@@ -105,6 +105,7 @@ def test_a_configuration_is_shown(headway: Headway, record: Recorder) -> None:
     assert headway("config", "r", "--class", "software").stdout.endswith(
         '\nsoftware\n  jax  "0.4.30"\n'
     )
+    assert headway.json("config", "r", "--rank", "0") == answer
     searched = headway.json("config", "r", "--search", "LION")
     assert values_of(searched) == {"opt.name": "lion"}
     assert "nothing such" in headway("config", "r", "--search", "nowhere").stdout

@@ -40,13 +40,12 @@ class Reader {
       }
     }
     if (too_deep_ || error == simdjson::DEPTH_ERROR) {
-      return Status(Code::kInvalidArgument, "it is nested deeper than " +
-                                                std::to_string(limits::kJsonDepth) + " levels");
+      return Status(Code::kInvalidArgument,
+                    "it is nested deeper than " + std::to_string(limits::kJsonDepth) + " levels");
     }
     if (too_many_) {
-      return Status(Code::kResourceExhausted, "it has more than " +
-                                                  std::to_string(limits::kConfigValues) +
-                                                  " values");
+      return Status(Code::kResourceExhausted,
+                    "it has more than " + std::to_string(limits::kConfigValues) + " values");
     }
     if (error == simdjson::UTF8_ERROR) {
       return Status(Code::kInvalidArgument, "it is not valid UTF-8");

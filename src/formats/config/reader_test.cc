@@ -51,12 +51,34 @@ TEST(ReadConfig, RefusesWhatIsNoObject) {
   for (const char* json : {"[]", "1", "\"a\"", "null", "true"}) {
     EXPECT_EQ(Flat(json), "it is no JSON object") << json;
   }
-  for (const char* json :
-       {"", "{", "{\"a\"", "{\"a\":", "{\"a\":1", "{\"a\":1,}", "{a:1}", "{\"a\":NaN}",
-        "{\"a\":Infinity}", "{\"a\":01}", "{\"a\":1.}", "{\"a\":.5}", "{\"a\":+1}", "{\"a\":1 2}",
-        "{\"a\":tru}", "{\"a\":truex}", "{\"a\":nul}", "{\"a\":\"x}", "{\"a\":\"\\x\"}",
-        "{\"a\":[1,]}", "{\"a\":[1 2]}", "{\"a\":1 \"b\":2}", "{'a':1}", "{\"a\":\"\n\"}",
-        "{\"a\":\"\\ud800\"}", "{\"a\":[1}", "nonsense", "{\"a\":-}"}) {
+  for (const char* json : {"",
+                           "{",
+                           "{\"a\"",
+                           "{\"a\":",
+                           "{\"a\":1",
+                           "{\"a\":1,}",
+                           "{a:1}",
+                           "{\"a\":NaN}",
+                           "{\"a\":Infinity}",
+                           "{\"a\":01}",
+                           "{\"a\":1.}",
+                           "{\"a\":.5}",
+                           "{\"a\":+1}",
+                           "{\"a\":1 2}",
+                           "{\"a\":tru}",
+                           "{\"a\":truex}",
+                           "{\"a\":nul}",
+                           "{\"a\":\"x}",
+                           "{\"a\":\"\\x\"}",
+                           "{\"a\":[1,]}",
+                           "{\"a\":[1 2]}",
+                           "{\"a\":1 \"b\":2}",
+                           "{'a':1}",
+                           "{\"a\":\"\n\"}",
+                           "{\"a\":\"\\ud800\"}",
+                           "{\"a\":[1}",
+                           "nonsense",
+                           "{\"a\":-}"}) {
     const Result<ConfigValue> value = ReadConfig(json);
     EXPECT_FALSE(value.ok()) << json;
     EXPECT_EQ(value.status().code(), Code::kInvalidArgument) << json;
