@@ -158,6 +158,40 @@ TEST(Flatten, MasksByValue) {
             R"(x="***" (masked); y=["a","***"] (masked))");
 }
 
+TEST(Flatten, LeavesOrdinaryValuesAlone) {
+  for (const std::string text :
+       {"--xla_gpu_enable_latency_hiding_scheduler=true --xla_tpu_enable_async_collective_fusion=1",
+        "{% for m in messages %}{{ bos_token + m['content'] + eos_token }}{% endfor %}",
+        "c4/en:3.0.1",
+        "gs://bucket/path/key",
+        "s3://bucket/token",
+        "https://user@host/x",
+        "meta-llama/Llama-3.1-8B",
+        "2026-01-01T00:00:00Z",
+        "sk-learn",
+        "hf_hub",
+        "basic",
+        "bearer",
+        "0123456789abcdef0123456789abcdef01234567",
+        "ghcr.io/org/image@sha256:0123456789abcdef",
+        "fsdp:2,tensor:4",
+        "max_tokens=4096,num_tokens=8",
+        "eos_token=</s>",
+        "tokens_per_batch=1",
+        "adamw",
+        "bf16",
+        "checkpoint/step_100",
+        "expandable_segments:True",
+        "IB,eth0",
+        "fully_sharded",
+        "localhost:8476",
+        "10.0.0.1:29500",
+        "key",
+        "token"}) {
+    EXPECT_EQ(Flat("{\"x\":\"" + text + "\"}"), "x=\"" + text + "\"");
+  }
+}
+
 TEST(Flatten, MasksInListsOfWordsAndOfVariables) {
   EXPECT_EQ(Flat(R"({"argv":["train","--hub_token","abc","--lr","1","--token"]})"),
             R"(argv=["train","--hub_token","***","--lr","1","--token"] (masked))");
