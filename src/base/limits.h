@@ -110,4 +110,14 @@ inline constexpr int kDeletedDays = 30;
 /// Operations that have finished are forgotten after so many days.
 inline constexpr int kOperationDays = 30;
 
+/// Entries of one packed column of a metric: times, steps or values.
+inline constexpr std::size_t kSeriesColumn = 4096;
+
+/// Parts that the axis of a chart is divided into.
+inline constexpr std::size_t kChartBuckets = 1 << 16;
+
+/// Cells of a quantile sketch for each sign: 64 powers of two of the finest. Values that are
+/// further apart make its cells wider, and its error larger.
+inline constexpr std::size_t kSketchCells = 4096;
+
 }  // namespace headway::limits
