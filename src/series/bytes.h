@@ -34,15 +34,9 @@ inline void PutSigned(std::string* out, std::int64_t value) {
   PutVarint(out, Fold(static_cast<std::uint64_t>(value)));
 }
 
-inline std::uint64_t ByteSwapped(std::uint64_t value) {
-  std::uint64_t swapped = 0;
-  for (int byte = 0; byte < 8; ++byte) swapped = swapped << 8 | (value >> 8 * byte & 0xff);
-  return swapped;
-}
-
 /// All bits of a double, as the varint of its bytes in reverse: round numbers take few bytes.
 inline void PutDouble(std::string* out, double value) {
-  PutVarint(out, ByteSwapped(std::bit_cast<std::uint64_t>(value)));
+  PutVarint(out, __builtin_bswap64(std::bit_cast<std::uint64_t>(value)));
 }
 
 /// Reads what was put, from bytes that may be anything: once something is amiss, `ok` is false and
@@ -90,7 +84,7 @@ class ByteReader {
     return 0;
   }
   std::int64_t Signed() { return static_cast<std::int64_t>(Unfold(Varint())); }
-  double Double() { return std::bit_cast<double>(ByteSwapped(Varint())); }
+  double Double() { return std::bit_cast<double>(__builtin_bswap64(Varint())); }
 
  private:
   std::string_view bytes_;

@@ -67,14 +67,15 @@ void PackNumbers(Codec codec, std::span<const std::int64_t> numbers, std::string
 
 Status UnpackNumbers(Codec codec, std::string_view kind, std::string_view packed,
                      std::vector<std::int64_t>* out) {
-  out->clear();
   Result<Opened> opened = Open(packed, kind);
-  if (!opened.ok()) return opened.status();
-  if (opened->codec != codec) return Damaged(kind, "is of another kind");
-  out->resize(opened->count);
-  Status status = UnpackIntegers(&opened->body, *out);
-  if (status.ok() && (!opened->body.ok() || opened->body.left() != 0)) {
-    status = Damaged(kind, "can't be read");
+  Status status = opened.status();
+  if (status.ok() && opened->codec != codec) status = Damaged(kind, "is of another kind");
+  if (status.ok()) {
+    out->resize(opened->count);
+    status = UnpackIntegers(&opened->body, *out);
+    if (status.ok() && (!opened->body.ok() || opened->body.left() != 0)) {
+      status = Damaged(kind, "can't be read");
+    }
   }
   if (!status.ok()) out->clear();
   return status;
@@ -88,14 +89,17 @@ constexpr int kDecimalsMost = 15;
 constexpr std::array<double, kDecimalsMost + 1> kPowers = {
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
 
+// Adding it rounds to a whole number, which then lies in the lower bits.
+constexpr double kRounder = 0x1.8p52;
+
 // The integer `*number` with `number / power`, rounded once, being that very value. Whole numbers
 // and powers are exact, so that this finds what was read from a decimal text, or divided so.
 bool DecimalOf(double value, double power, std::int64_t* number) {
-  // Adding it rounds to a whole number, which then lies in the lower bits.
-  constexpr double kRounder = 0x1.8p52;
   const double rounded = value * power + kRounder;
   *number = static_cast<std::int64_t>(BitsOf(rounded) - BitsOf(kRounder));
-  return BitsOf(static_cast<double>(*number) / power) == BitsOf(value);
+  constexpr std::int64_t kBeyond = std::int64_t{1} << 51;
+  return *number >= -kBeyond && *number < kBeyond &&
+         BitsOf((rounded - kRounder) / power) == BitsOf(value);
 }
 
 struct Decimals {
@@ -261,12 +265,14 @@ Status UnpackDecimals(ByteReader* in, std::vector<double>* out) {
   if (!in->ok()) return OkStatus();
   const double power = kPowers[digits];
   double* const values = out->data();
-  if (digits == 0) {
-    for (std::size_t i = 0; i < out->size(); ++i) values[i] = static_cast<double>(numbers[i]);
-  } else {
-    for (std::size_t i = 0; i < out->size(); ++i) {
-      values[i] = static_cast<double>(numbers[i]) / power;
-    }
+  for (std::size_t i = 0; i < out->size(); ++i) {
+    // As static_cast<double>, which there are no vectors for, for numbers of up to 51 bits.
+    const double number =
+        std::bit_cast<double>(BitsOf(kRounder) + static_cast<std::uint64_t>(numbers[i])) - kRounder;
+    values[i] = number;
+  }
+  if (digits > 0) {
+    for (std::size_t i = 0; i < out->size(); ++i) values[i] /= power;
   }
   if (exceptions == 0) return OkStatus();
   std::vector<std::int64_t> places(static_cast<std::size_t>(exceptions));
@@ -351,7 +357,9 @@ void PackValues(std::span<const double> values, std::string* out) {
   if (Decimals decimals; TakeDecimals(values, &decimals)) {
     consider(kDecimals, [&](std::string* to) { PackDecimals(decimals, to); });
   }
-  if (Choices choices; TakeChoices(values, &choices) && choices.keys.size() > 1) {
+  // One byte a decimal holds as many as there may be choices.
+  if (Choices choices;
+      (out->empty() || out->size() > values.size()) && TakeChoices(values, &choices)) {
     consider(kChoices, [&](std::string* to) { PackChoices(choices, to); });
   }
   // Where the lowest bits are in use and there is a shorter word for the values, their bits are
@@ -373,9 +381,11 @@ Status UnpackSteps(std::string_view packed, std::vector<std::int64_t>* out) {
 
 Status UnpackValues(std::string_view packed, std::vector<double>* out) {
   constexpr std::string_view kKind = "values";
-  out->clear();
   Result<Opened> opened = Open(packed, kKind);
-  if (!opened.ok()) return opened.status();
+  if (!opened.ok()) {
+    out->clear();
+    return opened.status();
+  }
   ByteReader* const body = &opened->body;
   out->resize(opened->count);
   Status status;

@@ -297,5 +297,53 @@ TEST(Columns, HostileBytesEndInAnError) {
   EXPECT_GT(refused, 1000);
 }
 
+std::string FromHex(std::string_view hex) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+    bytes.push_back(static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
+  }
+  return bytes;
+}
+
+// What was written once is read for ever. The first two are the examples of the format's page.
+TEST(Columns, WrittenColumnsStayReadable) {
+  Integers numbers;
+  Values values;
+  ASSERT_TRUE(UnpackTimes(FromHex("10030803d00ff40301200574aa8899"), &numbers).ok());
+  EXPECT_EQ(numbers, (Integers{1000, 2000, 3500}));
+  ASSERT_TRUE(UnpackSteps(FromHex("20040802006400e45735b9a8"), &numbers).ok());
+  EXPECT_EQ(numbers, (Integers{0, 100, 200, 300}));
+  ASSERT_TRUE(UnpackValues(FromHex("310300080101d6aad5aad5aad5ea3f00051d832bb4"), &values).ok());
+  EXPECT_EQ(BitsOf(values), BitsOf({1. / 3, -0.0, 1. / 3}));
+  const std::string choices =
+      "320c030200a492c9a492c9a4c27f0086c3e1b0988c861385c3e1b0988c860300020001499224e820deb9";
+  ASSERT_TRUE(UnpackValues(FromHex(choices), &values).ok());
+  for (std::size_t i = 0; i < 12; ++i) {
+    EXPECT_EQ(values[i], i % 3 == 0 ? 1. / 3 : i % 3 == 1 ? 2. / 3 : 1. / 7);
+  }
+  ASSERT_EQ(values.size(), 12u);
+  const std::string decimals =
+      "301802030907ee5d0700000100030507090b0d0f00241517191b1d1f00442527292b2d000500010009110200ffff"
+      "ffffffffffffff0100ffffffffffffff07d5aad5aad5aad59a8001b9ead286";
+  ASSERT_TRUE(UnpackValues(FromHex(decimals), &values).ok());
+  Values expected;
+  for (int i = 0; i < 24; ++i) {
+    expected.push_back(i == 0    ? -0.0
+                       : i == 9  ? kNan
+                       : i == 17 ? 1. / 3
+                                 : (6000 + i * i * 7) / 100.0);
+  }
+  EXPECT_EQ(BitsOf(values), BitsOf(expected));
+  const std::string frames =
+      "30700100050b8c01920400022e28b52ffd206f2d0100b80e05050e33280e0508130e0505050e050e050e04000000"
+      "05000192808101c180600eee0b021728b52ffd2038750000300000440030000200a0c109200281fc0cf5";
+  ASSERT_TRUE(UnpackValues(FromHex(frames), &values).ok());
+  ASSERT_EQ(values.size(), 112u);
+  for (int i = 0; i < 112; ++i) {
+    const double value = i == 5 ? 7 : i == 9 ? 61 : i < 48 ? 60 + (i * 7 % 10) / 10.0 : 99.5;
+    EXPECT_EQ(values[static_cast<std::size_t>(i)], value) << i;
+  }
+}
+
 }  // namespace
 }  // namespace headway::series

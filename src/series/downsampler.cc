@@ -58,7 +58,7 @@ std::size_t Downsampler::BucketOf(std::int64_t place) const {
   return bucket;
 }
 
-std::size_t Downsampler::PlaceOf(const Summary& summary) const {
+std::size_t Downsampler::PlaceOf(const Summary& summary, std::size_t hint) const {
   if (summary.count == 0) return kNone;
   std::int64_t least = summary.min_time_ns;
   std::int64_t most = summary.max_time_ns;
@@ -71,18 +71,23 @@ std::size_t Downsampler::PlaceOf(const Summary& summary) const {
   if (least < range_.from || most >= range_.to) return kAcross;
   // Points without a step have no place on that axis.
   if (range_.axis == Axis::kStep && summary.stepless_count > 0) return kAcross;
+  // Pieces come in order.
+  if (least >= edges_[hint] && most < edges_[hint + 1]) return hint;
   const std::uint64_t extent = Distance(least, most);
   if (slack_length_ > 0 && extent <= slack_length_) {
     return BucketOf(least + static_cast<std::int64_t>(extent / 2));
   }
   const std::size_t bucket = BucketOf(least);
-  return bucket + 1 == buckets_.size() || most < edges_[bucket + 1] ? bucket : kAcross;
+  return most < edges_[bucket + 1] ? bucket : kAcross;
 }
 
 bool Downsampler::Add(const Summary& summary) {
-  const std::size_t place = PlaceOf(summary);
+  const std::size_t place = PlaceOf(summary, last_);
   if (place == kAcross) return false;
-  if (place != kNone) Merge(summary, &buckets_[place]);
+  if (place != kNone) {
+    Merge(summary, &buckets_[place]);
+    last_ = place;
+  }
   return true;
 }
 

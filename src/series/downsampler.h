@@ -44,7 +44,7 @@ class Downsampler {
 
   /// Whether the points behind a summary may be added as a whole: all are in one bucket, or none is
   /// in any, or the slack allows it.
-  bool Fits(const Summary& summary) const { return PlaceOf(summary) != kAcross; }
+  bool Fits(const Summary& summary) const { return PlaceOf(summary, last_) != kAcross; }
 
   /// Adds the points behind a summary if it fits; else does nothing, and they have to be given.
   [[nodiscard]] bool Add(const Summary& summary);
@@ -64,14 +64,15 @@ class Downsampler {
   static constexpr std::size_t kAcross = static_cast<std::size_t>(-2);  // in more than one
 
   explicit Downsampler(const Range& range);
-  std::size_t PlaceOf(const Summary& summary) const;
-  std::size_t BucketOf(std::int64_t place) const;  // of one within the range
+  std::size_t PlaceOf(const Summary& summary, std::size_t hint) const;  // a bucket to look at first
+  std::size_t BucketOf(std::int64_t place) const;                       // of one within the range
 
   Range range_;
   std::uint64_t slack_length_ = 0;
   double per_unit_ = 0;              // buckets in a unit of the axis, about
   std::vector<std::int64_t> edges_;  // [buckets + 1]
   std::vector<Summary> buckets_;
+  std::size_t last_ = 0;  // bucket of the summary before
 };
 
 }  // namespace headway::series

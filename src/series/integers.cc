@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <utility>
 
 #include "base/limits.h"
 
@@ -41,8 +42,8 @@ struct Workspace {
   std::unique_ptr<ZSTD_DCtx, FreeDecompressor> decompressor;
   std::array<std::uint64_t, kMost> words;
   std::array<std::uint64_t, kMost> quotients;
-  std::array<std::uint64_t, kMost> differences;
   std::array<std::array<unsigned char, kMost>, kPlanesMost> planes;
+  std::array<unsigned char, kMost> wide;
   std::string frame;
 };
 
@@ -93,7 +94,7 @@ void TakeWay(const Way& way, std::span<const std::uint64_t> differences, std::ui
   }
 }
 
-// n log2 n, for as many as a histogram is made of.
+// n log2 n, for as many as a sample has.
 constexpr std::size_t kSample = 1024;
 const std::array<float, kSample + 1>& EntropyTable() {
   static const std::array<float, kSample + 1> table = [] {
@@ -106,56 +107,103 @@ const std::array<float, kSample + 1>& EntropyTable() {
   return table;
 }
 
-// About how many bytes the planes of such numbers will take, by a sample of them.
-double Estimate(std::span<const std::uint64_t> words) {
+// About how many bytes the planes of `count` numbers will take of which these are a sample.
+double Estimate(std::span<const std::uint64_t> sample, std::size_t count) {
   constexpr double kFrame = 18;
-  const Layout layout = Layout::Of(WidthOf(words));
-  const std::size_t count = words.size();
+  const Layout layout = Layout::Of(WidthOf(sample));
   double bytes = 0;
   if (count < kZstdFrom) {
     for (int p = 0; p < layout.planes; ++p) bytes += static_cast<double>(layout.BytesOf(p, count));
     return bytes;
   }
-  // All, or four runs of neighbours.
-  const std::size_t runs = count <= kSample ? 1 : 4;
-  const std::size_t run = count <= kSample ? count : kSample / runs;
-  const std::size_t stride = runs == 1 ? 0 : (count - run) / (runs - 1);
-  std::uint16_t counts[kPlanesMost][256] = {};
-  for (std::size_t r = 0; r < runs; ++r) {
-    const std::uint64_t* const from = words.data() + r * stride;
-    for (std::size_t i = 0; i < run; ++i) {
-      std::uint64_t word = from[i];
-      for (int p = 0; p < layout.planes; ++p, word >>= 8) ++counts[p][word & 0xff];
-    }
+  std::uint16_t counts[kPlanesMost][256];
+  const auto planes = static_cast<std::size_t>(layout.planes);
+  std::memset(counts, 0, planes * sizeof counts[0]);
+  for (std::uint64_t word : sample) {
+    for (std::size_t p = 0; p < planes; ++p, word >>= 8) ++counts[p][word & 0xff];
   }
   const auto& table = EntropyTable();
-  const std::size_t sampled = runs * run;
   for (int p = 0; p < layout.planes; ++p) {
-    double bits = static_cast<double>(table[sampled]);
-    for (const std::uint16_t n : counts[p]) bits -= static_cast<double>(table[n]);
-    const double packed = bits / 8 * static_cast<double>(count) / static_cast<double>(sampled);
+    float bits = table[sample.size()];
+    for (const std::uint16_t n : counts[p]) {
+      if (n > 1) bits -= table[n];
+    }
+    const double packed = static_cast<double>(bits) / 8 * static_cast<double>(count) /
+                          static_cast<double>(sample.size());
     bytes += std::min(static_cast<double>(layout.BytesOf(p, count)), packed + kFrame);
   }
   return bytes;
 }
 
-std::uint64_t SampledMedian(std::span<const std::uint64_t> differences) {
-  constexpr std::size_t kSamples = 63;
-  std::int64_t sample[kSamples];
-  const std::size_t count = std::min(kSamples, differences.size());
+std::uint64_t Median(std::span<const std::uint64_t> numbers) {
+  constexpr std::size_t kNumbers = 63;
+  std::int64_t some[kNumbers] = {};
+  const std::size_t count = std::min(kNumbers, numbers.size());
   for (std::size_t i = 0; i < count; ++i) {
-    sample[i] = static_cast<std::int64_t>(differences[i * differences.size() / count]);
+    some[i] = static_cast<std::int64_t>(numbers[i * numbers.size() / count]);
   }
-  std::nth_element(sample, sample + count / 2, sample + count);
-  return static_cast<std::uint64_t>(sample[count / 2]);
+  std::nth_element(some, some + count / 2, some + count);
+  return static_cast<std::uint64_t>(some[count / 2]);
 }
 
-std::uint64_t SignedMin(std::span<const std::uint64_t> words) {
+std::uint64_t SignedMin(std::span<const std::uint64_t> numbers) {
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  for (const std::uint64_t word : words) {
-    least = std::min(least, static_cast<std::int64_t>(word));
+  for (const std::uint64_t number : numbers) {
+    least = std::min(least, static_cast<std::int64_t>(number));
   }
   return static_cast<std::uint64_t>(least);
+}
+
+// Replaces numbers by their differences and returns the first one.
+std::uint64_t Differentiate(std::uint64_t* numbers, std::size_t count) {
+  const std::uint64_t first = numbers[0];
+  std::uint64_t last = first;
+  for (std::size_t i = 1; i < count; ++i) {
+    const std::uint64_t number = numbers[i];
+    numbers[i - 1] = number - last;
+    last = number;
+  }
+  return first;
+}
+
+// The way that promises to be the smallest for all numbers, by four runs of neighbours.
+Way Choose(std::span<const std::uint64_t> numbers) {
+  constexpr std::size_t kRuns = 4;
+  const std::size_t runs = numbers.size() <= kSample ? 1 : kRuns;
+  const std::size_t run = numbers.size() <= kSample ? numbers.size() : kSample / kRuns;
+  const std::size_t stride = runs == 1 ? 0 : (numbers.size() - run) / (runs - 1);
+  std::array<std::uint64_t, kSample> sample, words;
+  for (std::size_t r = 0; r < runs; ++r) {
+    std::copy_n(numbers.data() + r * stride, run, sample.data() + r * run);
+  }
+  Way best;
+  double best_bytes = std::numeric_limits<double>::infinity();
+  const std::size_t orders = std::min<std::size_t>(kOrdersMost, run - 1);
+  for (std::size_t order = 0; order <= orders; ++order) {
+    const std::size_t left = run - order;
+    if (order > 0) {  // of each run, which then lie close to each other
+      for (std::size_t r = 0; r < runs; ++r) {
+        Differentiate(sample.data() + r * (left + 1), left + 1);
+        std::copy_n(sample.data() + r * (left + 1), left, sample.data() + r * left);
+      }
+    }
+    const std::span<const std::uint64_t> all(sample.data(), runs * left);
+    for (const bool folded : {false, true}) {
+      const Way way = {.order = static_cast<int>(order),
+                       .folded = folded,
+                       .center = folded       ? Median(all)
+                                 : order == 0 ? 0
+                                              : SignedMin(all)};
+      TakeWay(way, all, words.data());
+      const double bytes = Estimate({words.data(), all.size()}, numbers.size()) +
+                           4 * static_cast<double>(order);  // of the head
+      if (bytes < best_bytes) {
+        best_bytes = bytes;
+        best = way;
+      }
+    }
+  }
+  return best;
 }
 
 void PutPlane(std::span<const unsigned char> plane, Workspace* workspace, std::string* out) {
@@ -187,6 +235,22 @@ void PutPlane(std::span<const unsigned char> plane, Workspace* workspace, std::s
   out->append(reinterpret_cast<const char*>(plane.data()), plane.size());
 }
 
+// So many bits of each word from `shift` on; those above them are zero.
+template <unsigned kBits>
+void TakePlane(std::span<const std::uint64_t> words, int shift, unsigned char* plane) {
+  constexpr std::size_t kEach = 8 / kBits;
+  const std::size_t count = words.size();
+  std::size_t i = 0;
+  for (; i + kEach <= count; i += kEach) {
+    std::uint64_t byte = 0;
+    for (std::size_t k = 0; k < kEach; ++k) byte |= words[i + k] >> shift << k * kBits;
+    plane[i / kEach] = static_cast<unsigned char>(byte);
+  }
+  std::uint64_t byte = 0;
+  for (std::size_t k = 0; i + k < count; ++k) byte |= words[i + k] >> shift << k * kBits;
+  if (i < count) plane[i / kEach] = static_cast<unsigned char>(byte);
+}
+
 void PutPlanes(std::span<const std::uint64_t> words, int width, Workspace* workspace,
                std::string* out) {
   const Layout layout = Layout::Of(width);
@@ -195,18 +259,11 @@ void PutPlanes(std::span<const std::uint64_t> words, int width, Workspace* works
     unsigned char* const plane = workspace->planes[0].data();
     const int bits = p + 1 < layout.planes ? 8 : layout.top_bits;
     const std::size_t size = layout.BytesOf(p, count);
-    if (bits == 8) {
-      for (std::size_t i = 0; i < count; ++i) {
-        plane[i] = static_cast<unsigned char>(words[i] >> 8 * p);
-      }
-    } else {
-      std::fill_n(plane, size, static_cast<unsigned char>(0));
-      const auto each = static_cast<std::size_t>(8 / bits);
-      for (std::size_t i = 0; i < count; ++i) {
-        const std::uint64_t number = words[i] >> 8 * p;
-        plane[i / each] |=
-            static_cast<unsigned char>(number << (i % each) * static_cast<unsigned>(bits));
-      }
+    switch (bits) {
+      case 1: TakePlane<1>(words, 8 * p, plane); break;
+      case 2: TakePlane<2>(words, 8 * p, plane); break;
+      case 4: TakePlane<4>(words, 8 * p, plane); break;
+      default: TakePlane<8>(words, 8 * p, plane); break;
     }
     PutPlane({plane, size}, workspace, out);
   }
@@ -243,65 +300,34 @@ void PackIntegers(std::span<const std::int64_t> values, std::string* out) {
   for (std::size_t i = 0; i < count; ++i) {
     quotients[i] = static_cast<std::uint64_t>(values[i]) - static_cast<std::uint64_t>(least);
   }
-  if (std::has_single_bit(divisor)) {
+  if (divisor == 1) {
+    // As they are.
+  } else if (std::has_single_bit(divisor)) {
     const int shift = std::countr_zero(divisor);
     for (std::size_t i = 0; i < count; ++i) quotients[i] >>= shift;
   } else {
     for (std::size_t i = 0; i < count; ++i) quotients[i] /= divisor;
   }
 
-  // Heads: the first quotient, the first difference.
-  std::uint64_t heads[kOrdersMost] = {};
-  Way best;
-  double best_bytes = std::numeric_limits<double>::infinity();
-  std::uint64_t* const differences = workspace.differences.data();
-  std::copy_n(quotients, count, differences);
-  const std::size_t orders = std::min<std::size_t>(kOrdersMost, count - 1);
-  for (std::size_t order = 0; order <= orders; ++order) {
-    if (order > 0) {
-      heads[order - 1] = differences[0];
-      for (std::size_t i = 0; i + order < count; ++i) {
-        differences[i] = differences[i + 1] - differences[i];
-      }
-    }
-    const std::span<const std::uint64_t> all(differences, count - order);
-    const bool constant =
-        std::adjacent_find(all.begin(), all.end(), std::not_equal_to<>()) == all.end();
-    for (const bool folded : {false, true}) {
-      const Way way = {.order = static_cast<int>(order),
-                       .folded = folded,
-                       .center = folded       ? SampledMedian(all)
-                                 : order == 0 ? 0
-                                              : SignedMin(all)};
-      TakeWay(way, all, workspace.words.data());
-      const double bytes = Estimate({workspace.words.data(), all.size()});
-      if (bytes < best_bytes) {
-        best_bytes = bytes;
-        best = way;
-      }
-      if (constant) break;
-    }
-    if (constant) break;
+  Way way;
+  if (WidthOf({quotients, count}) != 0) way = Choose({quotients, count});
+  std::uint64_t heads[kOrdersMost] = {};  // the first quotient, the first difference
+  for (int order = 0; order < way.order; ++order) {
+    heads[order] = Differentiate(quotients, count - static_cast<std::size_t>(order));
   }
-
-  const std::size_t left = count - static_cast<std::size_t>(best.order);
-  std::copy_n(quotients, count, differences);
-  for (int order = 0; order < best.order; ++order) {
-    for (std::size_t i = 0; i + 1 < count - static_cast<std::size_t>(order); ++i) {
-      differences[i] = differences[i + 1] - differences[i];
-    }
-  }
-  TakeWay(best, {differences, left}, workspace.words.data());
+  const std::size_t left = count - static_cast<std::size_t>(way.order);
+  if (!way.folded) way.center = way.order == 0 ? 0 : SignedMin({quotients, left});
+  TakeWay(way, {quotients, left}, workspace.words.data());
   const std::span<const std::uint64_t> words(workspace.words.data(), left);
   const int width = WidthOf(words);
   out->push_back(
-      static_cast<char>(best.order | (best.folded ? kFolded : 0) | (divisor != 1 ? kDivided : 0)));
+      static_cast<char>(way.order | (way.folded ? kFolded : 0) | (divisor != 1 ? kDivided : 0)));
   out->push_back(static_cast<char>(width));
   PutSigned(out, least);
   if (divisor != 1) PutVarint(out, divisor);
-  if (best.order > 0) PutVarint(out, heads[0]);
-  if (best.order > 1) PutSigned(out, static_cast<std::int64_t>(heads[1]));
-  if (best.order > 0 || best.folded) PutSigned(out, static_cast<std::int64_t>(best.center));
+  if (way.order > 0) PutVarint(out, heads[0]);
+  if (way.order > 1) PutSigned(out, static_cast<std::int64_t>(heads[1]));
+  if (way.order > 0 || way.folded) PutSigned(out, static_cast<std::int64_t>(way.center));
   PutPlanes(words, width, &workspace, out);
 }
 
@@ -332,59 +358,60 @@ const unsigned char* GetPlane(ByteReader* in, std::size_t size, Workspace* works
   }
 }
 
-// Adds the numbers of a plane of fewer than eight bits each at `shift`.
+// A byte for each number of a plane that has fewer bits of it.
 template <unsigned kBits>
-void AddPacked(const unsigned char* plane, std::size_t count, int shift, std::uint64_t* words) {
+void Widen(const unsigned char* plane, std::size_t count, unsigned char* bytes) {
   constexpr std::size_t kEach = 8 / kBits;
-  constexpr std::uint64_t kMask = (1u << kBits) - 1;
+  constexpr unsigned kMask = (1u << kBits) - 1;
   std::size_t i = 0;
   for (; i + kEach <= count; i += kEach) {
-    const std::uint64_t byte = plane[i / kEach];
-    for (std::size_t k = 0; k < kEach; ++k) words[i + k] |= (byte >> k * kBits & kMask) << shift;
+    const unsigned byte = plane[i / kEach];
+    for (std::size_t k = 0; k < kEach; ++k) {
+      bytes[i + k] = static_cast<unsigned char>(byte >> k * kBits & kMask);
+    }
   }
   for (; i < count; ++i) {
-    words[i] |= (std::uint64_t{plane[i / kEach]} >> i % kEach * kBits & kMask) << shift;
+    bytes[i] = static_cast<unsigned char>(plane[i / kEach] >> i % kEach * kBits & kMask);
   }
+}
+
+struct Planes {
+  int count = 0;
+  const unsigned char* bytes[kPlanesMost] = {};
+};
+
+// A byte in each plane for each of `count` numbers. What is amiss fails `in`.
+Planes GetPlanes(ByteReader* in, int width, std::size_t count, Workspace* workspace) {
+  const Layout layout = Layout::Of(width);
+  Planes planes = {.count = layout.planes};
+  for (int p = 0; p < layout.planes && in->ok(); ++p) {
+    unsigned char* const room = workspace->planes[static_cast<std::size_t>(p)].data();
+    planes.bytes[p] = GetPlane(in, layout.BytesOf(p, count), workspace, room);
+  }
+  if (in->ok() && layout.top_bits < 8) {
+    const unsigned char*& top = planes.bytes[layout.planes - 1];
+    unsigned char* const wide = workspace->wide.data();
+    switch (layout.top_bits) {
+      case 1: Widen<1>(top, count, wide); break;
+      case 2: Widen<2>(top, count, wide); break;
+      default: Widen<4>(top, count, wide); break;
+    }
+    top = wide;
+  }
+  return planes;
 }
 
 template <int kPlanes>
-void Combine(const unsigned char* const* planes, std::size_t count, std::uint64_t* words) {
+void Combine(const Planes& planes, std::size_t from, std::size_t count, std::uint64_t* words) {
   for (std::size_t i = 0; i < count; ++i) {
     std::uint64_t word = 0;
-    for (int p = 0; p < kPlanes; ++p) word |= std::uint64_t{planes[p][i]} << 8 * p;
+    for (int p = 0; p < kPlanes; ++p) word |= std::uint64_t{planes.bytes[p][from + i]} << 8 * p;
     words[i] = word;
   }
 }
-
-void GetPlanes(ByteReader* in, int width, std::size_t count, Workspace* workspace,
-               std::uint64_t* words) {
-  const Layout layout = Layout::Of(width);
-  const unsigned char* planes[kPlanesMost] = {};
-  for (int p = 0; p < layout.planes; ++p) {
-    planes[p] = GetPlane(in, layout.BytesOf(p, count), workspace,
-                         workspace->planes[static_cast<std::size_t>(p)].data());
-    if (!in->ok()) return;
-  }
-  const int whole = layout.top_bits == 8 ? layout.planes : layout.planes - 1;
-  switch (whole) {
-    case 0: std::fill_n(words, count, std::uint64_t{0}); break;
-    case 1: Combine<1>(planes, count, words); break;
-    case 2: Combine<2>(planes, count, words); break;
-    case 3: Combine<3>(planes, count, words); break;
-    case 4: Combine<4>(planes, count, words); break;
-    case 5: Combine<5>(planes, count, words); break;
-    case 6: Combine<6>(planes, count, words); break;
-    case 7: Combine<7>(planes, count, words); break;
-    default: Combine<8>(planes, count, words); break;
-  }
-  if (whole == layout.planes) return;
-  const unsigned char* const top = planes[whole];
-  switch (layout.top_bits) {
-    case 1: AddPacked<1>(top, count, 8 * whole, words); break;
-    case 2: AddPacked<2>(top, count, 8 * whole, words); break;
-    default: AddPacked<4>(top, count, 8 * whole, words); break;
-  }
-}
+constexpr decltype(&Combine<1>) kCombine[kPlanesMost + 1] = {Combine<0>, Combine<1>, Combine<2>,
+                                                             Combine<3>, Combine<4>, Combine<5>,
+                                                             Combine<6>, Combine<7>, Combine<8>};
 
 struct Head {
   std::uint64_t least = 0;
@@ -394,24 +421,43 @@ struct Head {
 };
 
 template <int kOrder, bool kIsFolded>
-void Undo(const Head& head, const std::uint64_t* words, std::span<std::int64_t> out) {
-  const auto put = [&](std::size_t at, std::uint64_t quotient) {
-    out[at] = static_cast<std::int64_t>(quotient * head.divisor + head.least);
+void Undo(Head head, const Planes& planes, std::span<std::int64_t> out) {
+  // So many at a time that they stay close to the processor.
+  constexpr std::size_t kBlock = 512;
+  std::uint64_t block[kBlock];
+  if (head.divisor == 1) {  // what is added in the end may as well be there from the beginning
+    (kOrder == 0 ? head.center : head.heads[0]) += std::exchange(head.least, 0);
+  }
+  std::int64_t* to = out.data();
+  const auto put = [&](std::uint64_t quotient) { *to++ = static_cast<std::int64_t>(quotient); };
+  const auto finish = [&](std::size_t from) {
+    if (head.divisor == 1) return;
+    for (std::int64_t* number = out.data() + from; number != to; ++number) {
+      *number = static_cast<std::int64_t>(static_cast<std::uint64_t>(*number) * head.divisor +
+                                          head.least);
+    }
   };
   std::uint64_t quotient = head.heads[0];
   std::uint64_t difference = head.heads[1];
-  if constexpr (kOrder > 0) put(0, quotient);
-  if constexpr (kOrder > 1) put(1, quotient += difference);
-  for (std::size_t i = kOrder; i < out.size(); ++i) {
-    const std::uint64_t word = words[i - kOrder];
-    const std::uint64_t number = (kIsFolded ? Unfold(word) : word) + head.center;
-    if constexpr (kOrder == 0) {
-      put(i, number);
-    } else if constexpr (kOrder == 1) {
-      put(i, quotient += number);
-    } else {
-      put(i, quotient += difference += number);
+  if constexpr (kOrder > 0) put(quotient);
+  if constexpr (kOrder > 1) put(quotient += difference);
+  finish(0);
+  const std::size_t count = out.size() - kOrder;
+  const std::uint64_t center = head.center;
+  for (std::size_t from = 0; from < count; from += kBlock) {
+    const std::size_t size = std::min(kBlock, count - from);
+    kCombine[planes.count](planes, from, size, block);
+    for (std::size_t i = 0; i < size; ++i) {
+      const std::uint64_t number = (kIsFolded ? Unfold(block[i]) : block[i]) + center;
+      if constexpr (kOrder == 0) {
+        put(number);
+      } else if constexpr (kOrder == 1) {
+        put(quotient += number);
+      } else {
+        put(quotient += difference += number);
+      }
     }
+    finish(from + kOrder);
   }
 }
 
@@ -442,13 +488,12 @@ Status UnpackIntegers(ByteReader* in, std::span<std::int64_t> out) {
   if (order > 0) head.heads[0] = in->Varint();
   if (order > 1) head.heads[1] = static_cast<std::uint64_t>(in->Signed());
   if (order > 0 || folded) head.center = static_cast<std::uint64_t>(in->Signed());
-  std::uint64_t* const words = workspace.words.data();
-  GetPlanes(in, width, out.size() - order, &workspace, words);
+  const Planes planes = GetPlanes(in, width, out.size() - order, &workspace);
   if (!in->ok()) return OkStatus();
   switch (order) {
-    case 0: folded ? Undo<0, true>(head, words, out) : Undo<0, false>(head, words, out); break;
-    case 1: folded ? Undo<1, true>(head, words, out) : Undo<1, false>(head, words, out); break;
-    default: folded ? Undo<2, true>(head, words, out) : Undo<2, false>(head, words, out); break;
+    case 0: folded ? Undo<0, true>(head, planes, out) : Undo<0, false>(head, planes, out); break;
+    case 1: folded ? Undo<1, true>(head, planes, out) : Undo<1, false>(head, planes, out); break;
+    default: folded ? Undo<2, true>(head, planes, out) : Undo<2, false>(head, planes, out); break;
   }
   return OkStatus();
 }

@@ -181,6 +181,16 @@ TEST(QuantileSketch, BytesAndBack) {
   }
 }
 
+// The example of the format's page.
+TEST(QuantileSketch, WrittenSketchesStayReadable) {
+  const std::string_view written(
+      "\x01\x00\x01\x00\x00\x00\xc0\x01\xbf\xf0\x03\x21\xc0\xff\x03\x01\x00\x1e\x01\x01"
+      "\x80\x80\x04\x01",
+      24);
+  EXPECT_EQ(BytesOf(QuantileSketch::Parse(written).value()), written);
+  EXPECT_EQ(BytesOf(Of({{1, 1.5, -2, 0}})), written);
+}
+
 TEST(QuantileSketch, AnyBytes) {
   std::mt19937_64 random(6);
   const std::string bytes = BytesOf(Of({{1, 2, 3, 50, -4, 0}}));

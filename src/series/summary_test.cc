@@ -144,6 +144,21 @@ TEST(Summary, BytesAndBack) {
   EXPECT_TRUE(rest.empty());
 }
 
+// The example of the format's page.
+TEST(Summary, WrittenSummariesStayReadable) {
+  const std::int64_t times[] = {10, 20, 30};
+  const std::int64_t steps[] = {1, 2, 3};
+  const double values[] = {1, 2, 4};
+  const std::string_view written(
+      "\x03\x05\xbf\xe0\x03\xc0\x20\xbf\xe0\x03\xc0\x20\xc0\x38\x14\x14\x02\x02", 18);
+  std::string_view rest = written;
+  ExpectSame(ParseSummary(&rest).value(), Summarize(times, steps, values));
+  EXPECT_TRUE(rest.empty());
+  std::string bytes;
+  AppendSummary(Summarize(times, steps, values), &bytes);
+  EXPECT_EQ(bytes, written);
+}
+
 TEST(Summary, DamagedBytes) {
   std::mt19937_64 random(4);
   const Points points = RandomPoints(50, &random);
