@@ -26,6 +26,7 @@
 #include "series/columns.h"
 #include "series/downsampler.h"
 #include "series/summary.h"
+#include "series/summary_tree.h"
 
 namespace headway::bench {
 namespace {
@@ -418,12 +419,12 @@ std::vector<Summary> Scan(std::span<const Point> points, const series::Downsampl
   std::vector<Summary> found(buckets);
   std::size_t at = 0;
   for (std::size_t b = 0; b < buckets; ++b) {
-    Summary& bucket = found[b];
+    Summary bucket;  // not yet in memory
     const std::int64_t end = edges.EdgeOf(b + 1);
     const std::size_t from = at;
     for (; at < points.size() && points[at].time < end; ++at) {
       const double value = points[at].value;
-      if (std::isfinite(value)) {
+      if (std::isfinite(value)) [[likely]] {
         bucket.min = value < bucket.min ? value : bucket.min;
         bucket.max = value > bucket.max ? value : bucket.max;
         bucket.sum += value;
@@ -434,18 +435,21 @@ std::vector<Summary> Scan(std::span<const Point> points, const series::Downsampl
       }
     }
     bucket.count = at - from;
-    if (bucket.count == 0) continue;
-    bucket.first = points[from].value;
-    bucket.last = points[at - 1].value;
+    if (bucket.count > 0) {
+      bucket.first = points[from].value;
+      bucket.last = points[at - 1].value;
+    }
+    found[b] = bucket;
   }
   return found;
 }
 
 void ReportChart(std::size_t count) {
   constexpr std::size_t kPixels = 1000;
+  constexpr double kSlack = 0.25;  // of a pixel
   std::mt19937_64 random(45);
   std::vector<Point> points(count);
-  std::vector<Summary> summaries;
+  series::SummaryTree tree;
   std::vector<std::int64_t> times(kColumn);
   std::vector<double> values(kColumn);
   std::int64_t time = 1'700'000'000'000'000'000;
@@ -459,16 +463,16 @@ void ReportChart(std::size_t count) {
       values[i] = std::round(level * 10) / 10;
       points[from + i] = {time, values[i]};
     }
-    summaries.push_back(series::Summarize({times.data(), size}, {}, {values.data(), size}));
+    tree.Append(series::Summarize({times.data(), size}, {}, {values.data(), size}));
   };
   EachPiece(count, kColumn, next_piece);
   std::string bytes;
-  for (const Summary& summary : summaries) series::AppendSummary(summary, &bytes);
+  for (const Summary& summary : tree.pieces()) series::AppendSummary(summary, &bytes);
 
   // From a bit behind the first point to a bit before the last one.
   const std::int64_t margin = (time - points[0].time) / 500;
   series::Downsampler::Range range = {
-      .from = points[0].time + margin, .to = time - margin, .buckets = kPixels, .slack = 0.125};
+      .from = points[0].time + margin, .to = time - margin, .buckets = kPixels, .slack = kSlack};
   const auto make = [&](double slack) {
     range.slack = slack;
     return series::Downsampler::Make(range).value();
@@ -477,8 +481,8 @@ void ReportChart(std::size_t count) {
   std::map<std::size_t, std::array<std::string, 2>> packed;
   {
     const series::Downsampler exact = make(0);
-    for (std::size_t i = 0; i < summaries.size(); ++i) {
-      if (exact.Fits(summaries[i])) continue;
+    for (std::size_t i = 0; i < tree.pieces().size(); ++i) {
+      if (exact.Fits(tree.pieces()[i])) continue;
       const std::size_t size = std::min(kColumn, count - i * kColumn);
       for (std::size_t k = 0; k < size; ++k) {
         times[k] = points[i * kColumn + k].time;
@@ -489,12 +493,14 @@ void ReportChart(std::size_t count) {
     }
   }
   std::size_t unpacked = 0;
-  const auto draw = [&](series::Downsampler* chart, std::size_t i, const Summary& summary) {
-    if (chart->Add(summary)) return;
+  const auto unpack = [&](series::Downsampler* chart, std::size_t i) {
     ++unpacked;
     OrFail(series::UnpackTimes(packed.at(i)[0], &times));
     OrFail(series::UnpackValues(packed.at(i)[1], &values));
     chart->Add(times, {}, values);
+  };
+  const auto draw = [&](series::Downsampler* chart) {
+    tree.Draw(chart, [&](std::size_t i) { unpack(chart, i); });
   };
   const auto first =
       std::lower_bound(points.begin(), points.end(), range.from,
@@ -511,21 +517,21 @@ void ReportChart(std::size_t count) {
     }));
     unpacked = 0;
     chart.Add(TimeOf([&] {
-      series::Downsampler drawn = make(0.125);
-      for (std::size_t i = 0; i < summaries.size(); ++i) draw(&drawn, i, summaries[i]);
+      series::Downsampler drawn = make(kSlack);
+      draw(&drawn);
     }));
     unpacked_with_slack = unpacked;
     parsed.Add(TimeOf([&] {
-      series::Downsampler drawn = make(0.125);
+      series::Downsampler drawn = make(kSlack);
       std::string_view rest = bytes;
       for (std::size_t i = 0; !rest.empty(); ++i) {
-        draw(&drawn, i, series::ParseSummary(&rest).value());
+        if (!drawn.Add(series::ParseSummary(&rest).value())) unpack(&drawn, i);
       }
     }));
     unpacked = 0;
     exact.Add(TimeOf([&] {
       series::Downsampler drawn = make(0);
-      for (std::size_t i = 0; i < summaries.size(); ++i) draw(&drawn, i, summaries[i]);
+      draw(&drawn);
       for (std::size_t b = 0; b < kPixels; ++b) {
         const Summary& one = drawn.buckets()[b];
         same = same && one.count == scanned[b].count && one.min == scanned[b].min &&
@@ -541,7 +547,7 @@ void ReportChart(std::size_t count) {
       .Figure("points", count)
       .Figure("scan_ns", scan.Min())
       .Figure("chart_ns", chart.Min())
-      .Figure("summaries", summaries.size())
+      .Figure("summaries", tree.pieces().size())
       .Figure("unpacked", unpacked_with_slack)
       .Print();
   Measure("series_chart_ms")

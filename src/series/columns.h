@@ -14,7 +14,7 @@
 /// out is what went in, in its order and bit for bit, whatever it was.
 ///
 /// A column says itself of what kind it is, how many entries it has and whether it is whole.
-/// Any thread. Each thread that packs or unpacks keeps about a megabyte for it until it ends.
+/// Any thread. Each thread that packs or unpacks keeps about 300 KiB for it until it ends.
 
 namespace headway::series {
 

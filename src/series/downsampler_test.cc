@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/limits.h"
+#include "series/summary_tree.h"
 #include "series/test_points.h"
 
 namespace headway::series {
@@ -119,6 +120,46 @@ TEST(Downsampler, SlackMovesNoPointFarAndLosesNone) {
   EXPECT_FALSE(chart.Add(piece));
   piece.min_time_ns = 10'000;
   EXPECT_TRUE(chart.Add(piece));  // nothing of it is in the chart
+}
+
+TEST(SummaryTree, DrawsWhatBruteForceDoes) {
+  std::mt19937_64 random(4);
+  for (int round = 0; round < 500; ++round) {
+    const Downsampler::Range range = RandomRange(&random);
+    const Points points = RandomPoints(random() % 400, &random);
+    SummaryTree tree;
+    std::vector<Points> parts;
+    for (std::size_t i = 0; i < points.values.size(); i += parts.back().values.size()) {
+      parts.push_back(
+          points.Part(i, std::min<std::size_t>(1 + random() % 4, points.values.size() - i)));
+      tree.Append(Summarize(parts.back().times, parts.back().steps, parts.back().values));
+    }
+    ASSERT_EQ(tree.pieces().size(), parts.size());
+    Downsampler chart = Downsampler::Make(range).value();
+    tree.Draw(&chart,
+              [&](std::size_t i) { chart.Add(parts[i].times, parts[i].steps, parts[i].values); });
+    ExpectSame(chart.buckets(), Slowly(range, points));
+    if (HasFailure()) break;
+  }
+}
+
+// Of ten thousand pieces only those are unpacked that no summary can stand for.
+TEST(SummaryTree, AsksForWhatLiesAcrossEdges) {
+  SummaryTree tree;
+  for (std::int64_t i = 0; i < 10'000; ++i) {
+    Summary piece;
+    piece.count = 1;
+    piece.min_time_ns = 10 * i;
+    piece.max_time_ns = 10 * i + 10;  // the beginning of the next one
+    tree.Append(piece);
+  }
+  Downsampler chart = Downsampler::Make({.from = 0, .to = 100'001, .buckets = 7}).value();
+  int asked = 0;
+  tree.Draw(&chart, [&](std::size_t) { ++asked; });
+  EXPECT_EQ(asked, 6);  // the edges between buckets
+  std::uint64_t count = 0;
+  for (const Summary& bucket : chart.buckets()) count += bucket.count;
+  EXPECT_EQ(count, 10'000u - 6);
 }
 
 TEST(Downsampler, WidestAndNarrowestRanges) {

@@ -116,21 +116,30 @@ double Estimate(std::span<const std::uint64_t> sample, std::size_t count) {
     for (int p = 0; p < layout.planes; ++p) bytes += static_cast<double>(layout.BytesOf(p, count));
     return bytes;
   }
-  std::uint16_t counts[kPlanesMost][256];
+  // Two tables, so that equal neighbours do not wait for each other.
+  std::uint16_t counts[2][kPlanesMost][256];
   const auto planes = static_cast<std::size_t>(layout.planes);
-  std::memset(counts, 0, planes * sizeof counts[0]);
-  for (std::uint64_t word : sample) {
-    for (std::size_t p = 0; p < planes; ++p, word >>= 8) ++counts[p][word & 0xff];
+  for (auto& table : counts) std::memset(table, 0, planes * sizeof table[0]);
+  const auto add = [planes](std::uint64_t word, std::uint16_t(*table)[256]) {
+    for (std::size_t p = 0; p < planes; ++p, word >>= 8) ++table[p][word & 0xff];
+  };
+  std::size_t i = 0;
+  for (; i + 2 <= sample.size(); i += 2) {
+    add(sample[i], counts[0]);
+    add(sample[i + 1], counts[1]);
   }
-  const auto& table = EntropyTable();
-  for (int p = 0; p < layout.planes; ++p) {
-    float bits = table[sample.size()];
-    for (const std::uint16_t n : counts[p]) {
-      if (n > 1) bits -= table[n];
+  if (i < sample.size()) add(sample[i], counts[0]);
+  const auto& entropy = EntropyTable();
+  for (std::size_t p = 0; p < planes; ++p) {
+    float bits = entropy[sample.size()];
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+      const std::size_t n = std::size_t{counts[0][p][byte]} + counts[1][p][byte];
+      if (n > 1) bits -= entropy[n];
     }
     const double packed = static_cast<double>(bits) / 8 * static_cast<double>(count) /
                           static_cast<double>(sample.size());
-    bytes += std::min(static_cast<double>(layout.BytesOf(p, count)), packed + kFrame);
+    bytes +=
+        std::min(static_cast<double>(layout.BytesOf(static_cast<int>(p), count)), packed + kFrame);
   }
   return bytes;
 }
