@@ -80,6 +80,11 @@ inline constexpr int kServerHeadSeconds = 10;
 inline constexpr int kServerBodySeconds = 60;
 inline constexpr int kServerIdleSeconds = 120;
 
+/// Bytes of a file with a certificate or a key, and how often the server looks whether they have
+/// changed.
+inline constexpr std::size_t kServerPemBytes = std::size_t{1} << 20;
+inline constexpr int kServerTlsLookSeconds = 1;
+
 /// Runs whose ledgers the server holds in memory; others are made again when they are asked for.
 inline constexpr std::size_t kServerLedgers = 64;
 

@@ -27,6 +27,7 @@ constexpr PermissionFacts kPermissions[] = {
     {Permission::kTokensList, "tokens.list"},
     {Permission::kTokensRevoke, "tokens.revoke"},
     {Permission::kAuditList, "audit.list"},
+    {Permission::kServerMetrics, "server.metrics"},
 };
 
 struct RoleFacts {
@@ -35,7 +36,7 @@ struct RoleFacts {
 };
 constexpr Permissions kReading(Permission::kRunsList, Permission::kRunsGet,
                                Permission::kProjectsList, Permission::kOperationsGet,
-                               Permission::kOperationsList);
+                               Permission::kOperationsList, Permission::kServerMetrics);
 constexpr RoleFacts kRoles[] = {
     {"viewer", kReading},
     {"writer", Permissions(Permission::kJournalsAppend)},

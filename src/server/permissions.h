@@ -26,6 +26,7 @@ enum class Permission : std::uint8_t {
   kTokensList,
   kTokensRevoke,
   kAuditList,
+  kServerMetrics,
 };
 
 /// "runs.list".

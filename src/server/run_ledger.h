@@ -85,11 +85,16 @@ class RunLedgers {
     std::unique_lock<std::mutex> lock_;
   };
   Result<Use> Take(const RunUid& uid);
+  /// How many are held.
+  std::size_t held() const {
+    const std::lock_guard lock(mutex_);
+    return entries_.size();
+  }
 
  private:
   store::RecordStore* store_;
   Hearing hearing_;
-  std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // of what follows
   std::map<RunUid, std::shared_ptr<Use::Entry>> entries_;
   std::vector<RunUid> order_;  // the one asked for last comes last
 };
