@@ -17,7 +17,7 @@ namespace headway::client {
 struct ServerAddress {
   std::string url;    ///< "http://host:port"
   std::string token;  ///< empty: none is sent
-  std::string ca;     ///< file of the certificates (PEM) that are trusted; empty: the system's
+  std::string ca = {};  ///< file of the certificates (PEM) that are trusted; empty: the system's
 };
 
 /// ServerClient: calls methods of proto/ on a server (the unary Connect protocol, protobuf
