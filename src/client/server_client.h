@@ -15,8 +15,8 @@ namespace headway::client {
 
 /// Which server, and as whom.
 struct ServerAddress {
-  std::string url;    ///< "http://host:port"
-  std::string token;  ///< empty: none is sent
+  std::string url;      ///< "http://host:port"
+  std::string token;    ///< empty: none is sent
   std::string ca = {};  ///< file of the certificates (PEM) that are trusted; empty: the system's
 };
 
