@@ -161,7 +161,7 @@ class Client {
     return size > 0;
   }
 
-  // What comes may be no more than a ticket of the protocol.
+  // What comes may be for TLS alone.
   bool IsReadableThroughTls(int milliseconds) {
     const MonoNs end = SystemClock::MonoNow() + milliseconds * std::int64_t{1'000'000};
     const int flags = ::fcntl(fd_.get(), F_GETFL);

@@ -125,9 +125,10 @@ Result<std::shared_ptr<SSL_CTX>> MakeContext() {
   ::SSL_CTX_set_security_level(context.get(), kSecurityLevel);
   ::SSL_CTX_set_options(context.get(), SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
                                            SSL_OP_CIPHER_SERVER_PREFERENCE |
-                                           SSL_OP_PRIORITIZE_CHACHA);
-  // Who comes again brings along what is needed to go on: nothing is kept here.
+                                           SSL_OP_PRIORITIZE_CHACHA | SSL_OP_NO_TICKET);
+  // No session is taken up again: what that needs would outlive it, here or with the client.
   ::SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
+  ::SSL_CTX_set_num_tickets(context.get(), 0);
   ::SSL_CTX_set_alpn_select_cb(context.get(), SelectProtocol, nullptr);
   if (::SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION) != 1 ||
       ::SSL_CTX_set_cipher_list(context.get(), kCiphers) != 1) {
