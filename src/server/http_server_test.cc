@@ -290,6 +290,7 @@ class ServerFixture : public ::testing::Test {
   }
 
   ScratchDir folder_;
+  HttpStats stats_;
   HttpServerOptions options_;
   std::pair<std::string, std::string> header_;
   Gate gate_;
@@ -799,8 +800,7 @@ TEST_P(HttpServerTest, IsDestroyedOnceTheHandlerReturns) {
 TEST_P(HttpServerTest, TellsWhatBecameOfRequests) {
   std::mutex mutex;
   std::vector<std::pair<std::string, int>> told;
-  HttpStats stats;
-  options_.stats = &stats;
+  options_.stats = &stats_;
   options_.on_answer = [&](const HttpOutcome& outcome) {
     const std::lock_guard lock(mutex);
     told.emplace_back(outcome.path, outcome.status);
@@ -811,16 +811,17 @@ TEST_P(HttpServerTest, TellsWhatBecameOfRequests) {
   Client client = Connect();
   const std::string request = Post("/echo", "body");
   const struct Answer answer = client.Ask(request);
-  EXPECT_EQ(stats.bytes_in, request.size());
+  EXPECT_EQ(stats_.bytes_in, request.size());
   client.Ask(Get("/throw"));
   client.Ask(Post("/none", "b"));
   Connect().Ask("nonsense\r\n\r\n");
-  const std::lock_guard lock(mutex);
+  server_.reset();
   EXPECT_EQ(told, (std::vector<std::pair<std::string, int>>{
                       {"/echo", 200}, {"/throw", 500}, {"/none", 413}, {"", 400}}));
-  EXPECT_EQ(stats.connections, 2U);
-  EXPECT_GE(stats.bytes_out, answer.head.size() + answer.body.size());
-  EXPECT_EQ(stats.requests_waiting, 0U);
+  EXPECT_EQ(stats_.connections, 2U);
+  EXPECT_EQ(stats_.connections_open, 0U);
+  EXPECT_GE(stats_.bytes_out, answer.head.size() + answer.body.size());
+  EXPECT_EQ(stats_.requests_waiting, 0U);
 }
 
 TEST_P(HttpServerTest, ClientsGetTheirOwnAnswers) {
@@ -886,10 +887,15 @@ TEST_P(HttpServerTest, OutlivesRandomRequests) {
 class TlsServerTest : public ServerFixture {
  protected:
   void SetUp() override { UseTls(); }
+  void TearDown() override {
+    ServerFixture::TearDown();
+    server_.reset();
+  }
   Client ConnectPlainly() { return Client(server_->port()); }
   TlsOffer Offer() const { return {.trusted = options_.tls->certificate}; }
 
-  HttpStats stats_;
+  std::atomic<int> taken_ = 0;  // changes of the certificate
+  std::atomic<int> refused_ = 0;
 };
 
 std::string CommonNameOf(SSL* tls) {
@@ -1073,10 +1079,8 @@ TEST_F(TlsServerTest, SaysThatItEndsTheConnection) {
 }
 
 TEST_F(TlsServerTest, TakesANewCertificateWhileItRuns) {
-  std::atomic<int> taken = 0;
-  std::atomic<int> refused = 0;
   options_.stats = &stats_;
-  options_.on_tls_files = [&](const Status& status) { ++(status.ok() ? taken : refused); };
+  options_.on_tls_files = [&](const Status& status) { ++(status.ok() ? taken_ : refused_); };
   const TlsFiles first = *options_.tls;
   Start();
   Client before = Connect();
@@ -1089,20 +1093,20 @@ TEST_F(TlsServerTest, TakesANewCertificateWhileItRuns) {
   ASSERT_TRUE(next.ok());
   ASSERT_EQ(::rename(first.certificate.c_str(), (first.certificate + ".old").c_str()), 0);
   ASSERT_EQ(::rename(next->certificate.c_str(), first.certificate.c_str()), 0);
-  while (refused == 0) std::this_thread::yield();
+  while (refused_ == 0) std::this_thread::yield();
   Client still = ConnectPlainly();
   ASSERT_TRUE(still.SpeakTls({.trusted = first.certificate + ".old"}));
   EXPECT_EQ(SerialOf(still.tls()), serial);
-  EXPECT_EQ(taken, 0);
+  EXPECT_EQ(taken_, 0);
   // With its key it counts, and who is connected goes on.
   ASSERT_EQ(::rename(next->key.c_str(), first.key.c_str()), 0);
-  while (taken == 0) std::this_thread::yield();
+  while (taken_ == 0) std::this_thread::yield();
   EXPECT_NE(SerialOf(Connect().tls()), serial);
   EXPECT_EQ(before.Ask(Get("/a")).status(), 200);
   EXPECT_GT(stats_.certificate_expires, expires);
   // What disappears is kept.
   ASSERT_EQ(::unlink(first.key.c_str()), 0);
-  while (refused == 1) std::this_thread::yield();
+  while (refused_ == 1) std::this_thread::yield();
   EXPECT_EQ(Connect().Ask(Get("/a")).status(), 200);
 }
 
