@@ -115,6 +115,9 @@ inline constexpr int kDeletedDays = 30;
 /// Operations that have finished are forgotten after so many days.
 inline constexpr int kOperationDays = 30;
 
+/// Series of a run.
+inline constexpr std::size_t kRunSeries = 100'000;
+
 /// Entries of one packed column of a metric: times, steps or values.
 inline constexpr std::size_t kSeriesColumn = 4096;
 

@@ -23,6 +23,7 @@ constexpr PermissionFacts kPermissions[] = {
     {Permission::kOperationsCancel, "operations.cancel"},
     {Permission::kOperationsDelete, "operations.delete"},
     {Permission::kJournalsAppend, "journals.append"},
+    {Permission::kSeriesWrite, "series.write"},
     {Permission::kTokensCreate, "tokens.create"},
     {Permission::kTokensList, "tokens.list"},
     {Permission::kTokensRevoke, "tokens.revoke"},
@@ -39,11 +40,11 @@ constexpr Permissions kReading(Permission::kRunsList, Permission::kRunsGet,
                                Permission::kOperationsList, Permission::kServerMetrics);
 constexpr RoleFacts kRoles[] = {
     {"viewer", kReading},
-    {"writer", Permissions(Permission::kJournalsAppend)},
-    {"editor",
-     kReading.With(Permissions(Permission::kRunsCreate, Permission::kRunsUpdate,
-                               Permission::kRunsDelete, Permission::kOperationsCancel,
-                               Permission::kOperationsDelete, Permission::kJournalsAppend))},
+    {"writer", Permissions(Permission::kJournalsAppend, Permission::kSeriesWrite)},
+    {"editor", kReading.With(Permissions(Permission::kRunsCreate, Permission::kRunsUpdate,
+                                         Permission::kRunsDelete, Permission::kOperationsCancel,
+                                         Permission::kOperationsDelete, Permission::kJournalsAppend,
+                                         Permission::kSeriesWrite))},
     {"admin", Permissions::All()},
 };
 

@@ -22,6 +22,7 @@ enum class Permission : std::uint8_t {
   kOperationsCancel,
   kOperationsDelete,
   kJournalsAppend,
+  kSeriesWrite,
   kTokensCreate,
   kTokensList,
   kTokensRevoke,

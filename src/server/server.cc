@@ -24,6 +24,7 @@
 #include "server/run_ledger.h"
 #include "server/run_registry.h"
 #include "server/run_service.h"
+#include "server/series_service.h"
 #include "server/server_metrics.h"
 #include "server/tokens.h"
 #include "server/upkeep.h"
@@ -85,11 +86,12 @@ struct Server::Impl {
        std::unique_ptr<Tokens> tokens_found, const Clock* clock_given)
       : access(std::move(access_found)),
         store(std::move(opened)),
-        ledgers(store.get(), clock_given),
+        ledgers(store.get(), store.get(), clock_given),
         journals(store.get(), clock_given),
         upkeep(store.get(), &ledgers, clock_given, [this](const Status& status) { Log(status); }),
         registry(store.get(), &upkeep, clock_given),
         runs(&registry, &ledgers, clock_given),
+        series(store.get(), &registry, &ledgers, clock_given),
         projects(store.get(), clock_given),
         operations(store.get(), &upkeep, clock_given),
         tokens(std::move(tokens_found)),
@@ -101,6 +103,7 @@ struct Server::Impl {
     journals.AddTo(&router);
     registry.AddTo(&router);
     runs.AddTo(&router);
+    series.AddTo(&router);
     projects.AddTo(&router);
     operations.AddTo(&router);
     metrics.emplace(PathsOf(router), clock);
@@ -175,6 +178,7 @@ struct Server::Impl {
   Upkeep upkeep;
   RunRegistry registry;
   RunService runs;
+  SeriesService series;
   ProjectService projects;
   OperationService operations;
   std::unique_ptr<Tokens> tokens;
