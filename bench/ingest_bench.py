@@ -15,65 +15,36 @@ Usage: bench/ingest_bench.py WRITE_HISTORY HEADWAY [--steps N] [--rounds N]
 from __future__ import annotations
 
 import argparse
-import http.client
 import json
 import os
 import sqlite3
-import ssl
 import statistics
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 
+from bench_server import Server
+
 TRANSACTION = 1_048_576  # records: 32 MiB of slots
 REQUESTS = 300  # in a row
 
 
-class Server:
-    """`headway serve` on an empty directory."""
-
-    def __init__(self, headway: str, folder: Path, *options: str) -> None:
-        self.process = subprocess.Popen(
-            [headway, "serve", "--dir", folder, "--listen", "127.0.0.1:0", *options],
-            stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert self.process.stdout is not None
-        self.url = self.process.stdout.readline().split()[-1]
-        self.process.stdout.readline()
-        token = (folder / "server/admin-token").read_text().strip()
-        self.environment = {**os.environ, "HEADWAY_SERVER": self.url, "HEADWAY_TOKEN": token}
-        self.tls: ssl.SSLContext | None = None
-        if options:
-            certificate = str(folder / "server/tls-certificate.pem")
-            self.environment["HEADWAY_CA"] = certificate
-            self.tls = ssl.create_default_context(cafile=certificate)
-
-    def connect(self) -> http.client.HTTPConnection:
-        port = int(self.url.rsplit(":", 1)[1])
-        if self.tls is None:
-            return http.client.HTTPConnection("127.0.0.1", port)
-        return http.client.HTTPSConnection("127.0.0.1", port, context=self.tls)
-
-    def seconds_of_requests(self, *, one_connection: bool) -> float:
-        """The median of small ones."""
-        taken = []
-        connection = self.connect()
-        for _ in range(REQUESTS):
-            begin = time.perf_counter()
-            if not one_connection:
-                connection = self.connect()
-            connection.request("GET", "/healthz")
-            assert connection.getresponse().read() == b"ok\n"
-            if not one_connection:
-                connection.close()
-            taken.append(time.perf_counter() - begin)
-        connection.close()
-        return statistics.median(taken)
-
-    def stop(self) -> None:
-        self.process.terminate()
-        self.process.communicate()
+def seconds_of_requests(server: Server, *, one_connection: bool) -> float:
+    """The median of small ones."""
+    taken = []
+    connection = server.connect()
+    for _ in range(REQUESTS):
+        begin = time.perf_counter()
+        if not one_connection:
+            connection = server.connect()
+        connection.request("GET", "/healthz")
+        assert connection.getresponse().read() == b"ok\n"
+        if not one_connection:
+            connection.close()
+        taken.append(time.perf_counter() - begin)
+    connection.close()
+    return statistics.median(taken)
 
 
 def seconds_of(command: list[str | Path], environment: dict[str, str]) -> float:
@@ -136,7 +107,7 @@ def main() -> None:
             times.setdefault("ship_tls", []).append(seconds_of(there, secure.environment))
             for what, one in (("request", True), ("connection", False)):
                 for way, peer in (("", server), ("_tls", secure)):
-                    took = peer.seconds_of_requests(one_connection=one)
+                    took = seconds_of_requests(peer, one_connection=one)
                     times.setdefault(what + way, []).append(took)
             secure.stop()
             server.stop()

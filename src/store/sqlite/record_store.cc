@@ -118,6 +118,7 @@ constexpr const char* kSchemaSteps[] = {
          value TEXT NOT NULL,
          PRIMARY KEY (run_id, key)
        ) STRICT, WITHOUT ROWID;
+       CREATE INDEX label_by_value ON run_label (key, value);
        CREATE TABLE run_alias (
          uid BLOB PRIMARY KEY,
          run_id INTEGER NOT NULL REFERENCES run (id)

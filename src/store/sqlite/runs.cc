@@ -34,7 +34,7 @@ constexpr std::string_view kRunColumns =
 // By the fields of RunRowFields(); that of labels depends on the key.
 constexpr std::string_view kFieldColumns[] = {
     "run.name",
-    "project.name",
+    "(SELECT name FROM project WHERE id = run.project_id)",
     "run.state",
     "run.start",
     "run.elapsed",
@@ -118,6 +118,12 @@ void Ask(const Filter::Node& node, Sql* sql) {
       sql->Add(", ").Bind(node.value).Add(") > 0, 0)");
       return;
     default: break;
+  }
+  if (node.op == Filter::Operator::kEqual && node.field >= std::size(kFieldColumns)) {
+    // One that an index answers.
+    sql->Add("run.id IN (SELECT run_id FROM run_label WHERE key = ").Bind(node.key);
+    sql->Add(" AND value = ").Bind(node.value).Add(")");
+    return;
   }
   sql->Add("coalesce(");
   sql->Field(node.field, node.key);
@@ -298,9 +304,18 @@ Status SqliteStore::Label(Connection* connection, bool named_anew, RunRow* row) 
 
 Result<RunPage> SqliteStore::ListRuns(const RunQuery& query) {
   const std::vector<OrderColumn> columns = ColumnsOf(query.order);
+  const auto order = [&columns](Sql* sql) {
+    sql->Add(" ORDER BY ");
+    for (const OrderColumn& column : columns) {
+      sql->Field(column.field, column.key);
+      sql->Add(column.descending ? " DESC NULLS LAST, " : " ASC NULLS LAST, ");
+    }
+    sql->Add("run.start DESC, run.uid DESC");
+  };
+  // Which they are comes first: what is shown of them is read for those of the page alone.
   Sql sql;
-  sql.Add(kRunColumns).Add("WHERE run.project_id = (SELECT id FROM project WHERE name = ");
-  sql.Bind(query.project).Add(") AND run.purged = 0");
+  sql.Add(kRunColumns).Add("WHERE run.id IN (SELECT run.id FROM run WHERE run.project_id = ");
+  sql.Add("(SELECT id FROM project WHERE name = ").Bind(query.project).Add(") AND run.purged = 0");
   if (!query.deleted) sql.Add(" AND run.deleted = 0");
   if (!query.name.empty()) sql.Add(" AND run.name = ").Bind(query.name);
   if (!query.filter.root().operands.empty() || query.filter.root().op != Filter::Operator::kAnd) {
@@ -316,13 +331,9 @@ Result<RunPage> SqliteStore::ListRuns(const RunQuery& query) {
     }
     AskBehind(columns, mark, *uid, &sql);
   }
-  sql.Add(" ORDER BY ");
-  for (const OrderColumn& column : columns) {
-    sql.Field(column.field, column.key);
-    sql.Add(column.descending ? " DESC NULLS LAST, " : " ASC NULLS LAST, ");
-  }
-  sql.Add("run.start DESC, run.uid DESC LIMIT ");
-  sql.Bind(static_cast<std::int64_t>(query.count + 1));
+  order(&sql);
+  sql.Add(" LIMIT ").Bind(static_cast<std::int64_t>(query.count + 1)).Add(")");
+  order(&sql);
 
   const Turn turn = TakeReader();
   const Transaction transaction(turn.connection, "BEGIN", kRead);
