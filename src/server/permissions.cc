@@ -27,6 +27,7 @@ constexpr PermissionFacts kPermissions[] = {
     {Permission::kTokensList, "tokens.list"},
     {Permission::kTokensRevoke, "tokens.revoke"},
     {Permission::kAuditList, "audit.list"},
+    {Permission::kServerGet, "server.get"},
 };
 
 struct RoleFacts {
@@ -35,10 +36,10 @@ struct RoleFacts {
 };
 constexpr Permissions kReading(Permission::kRunsList, Permission::kRunsGet,
                                Permission::kProjectsList, Permission::kOperationsGet,
-                               Permission::kOperationsList);
+                               Permission::kOperationsList, Permission::kServerGet);
 constexpr RoleFacts kRoles[] = {
     {"viewer", kReading},
-    {"writer", Permissions(Permission::kJournalsAppend)},
+    {"writer", Permissions(Permission::kJournalsAppend, Permission::kServerGet)},
     {"editor",
      kReading.With(Permissions(Permission::kRunsCreate, Permission::kRunsUpdate,
                                Permission::kRunsDelete, Permission::kOperationsCancel,
@@ -51,6 +52,12 @@ constexpr RoleFacts kRoles[] = {
 std::string_view PermissionName(Permission permission) {
   const auto facts = std::ranges::find(kPermissions, permission, &PermissionFacts::permission);
   return facts == std::end(kPermissions) ? "?" : facts->name;
+}
+
+std::vector<Permission> AllPermissions() {
+  std::vector<Permission> all;
+  std::ranges::transform(kPermissions, std::back_inserter(all), &PermissionFacts::permission);
+  return all;
 }
 
 std::optional<Permissions> PermissionsOf(std::string_view role) {

@@ -26,10 +26,13 @@ enum class Permission : std::uint8_t {
   kTokensList,
   kTokensRevoke,
   kAuditList,
+  kServerGet,
 };
 
 /// "runs.list".
 std::string_view PermissionName(Permission permission);
+/// All there are.
+std::vector<Permission> AllPermissions();
 
 /// A set of them.
 class Permissions {
