@@ -107,7 +107,7 @@ void Call(const std::uint8_t* data, std::size_t size) {
   const HttpResponse answer = router.Answer(request);
   HEADWAY_CHECK(answer.status == 200 || answer.body.starts_with("{\"code\":\""));
   for (const RunUid& uid : store.Runs()) {
-    RunLedger run(&store, {.clock = &clock}, uid);
+    RunLedger run(&store, nullptr, {.clock = &clock}, uid);
     HEADWAY_CHECK(run.Refresh().ok());
     run.ledger()->MakeReport();
   }

@@ -226,9 +226,9 @@ def init(
         heartbeat: Whether a native thread notes each second that the process lives; it never takes
             the GIL. ``HEADWAY_HEARTBEAT=0`` turns it off, too.
         server: URL of a headway server that a small process beside this one sends the records to
-            while they are made, with the token in ``HEADWAY_TOKEN``. It outlives this process for
-            what is recorded last, and ``finish`` waits up to 10 s for that. Under ``headway run``
-            with a server the supervisor does it.
+            while they are made, with the token in ``HEADWAY_TOKEN``, trusting the certificate
+            in ``HEADWAY_CA``. It outlives this process for what is recorded last, and ``finish``
+            waits up to 10 s for that. Under ``headway run`` with a server the supervisor does it.
         auto_config: Whether versions, flags of compilers and libraries, the git commit and what the
             machine is are recorded as the configurations "software" and "system". Nothing is
             imported for it. ``HEADWAY_AUTO_CONFIG=0`` turns it off, too.

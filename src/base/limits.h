@@ -80,6 +80,11 @@ inline constexpr int kServerHeadSeconds = 10;
 inline constexpr int kServerBodySeconds = 60;
 inline constexpr int kServerIdleSeconds = 120;
 
+/// Bytes of a file with a certificate or a key, and how often the server looks whether they have
+/// changed.
+inline constexpr std::size_t kServerPemBytes = std::size_t{1} << 20;
+inline constexpr int kServerTlsLookSeconds = 1;
+
 /// Runs whose ledgers the server holds in memory; others are made again when they are asked for.
 inline constexpr std::size_t kServerLedgers = 64;
 
@@ -114,5 +119,18 @@ inline constexpr std::size_t kRequestIdBytes = 128;
 inline constexpr int kDeletedDays = 30;
 /// Operations that have finished are forgotten after so many days.
 inline constexpr int kOperationDays = 30;
+
+/// Series of a run.
+inline constexpr std::size_t kRunSeries = 100'000;
+
+/// Entries of one packed column of a metric: times, steps or values.
+inline constexpr std::size_t kSeriesColumn = 4096;
+
+/// Parts that the axis of a chart is divided into.
+inline constexpr std::size_t kChartBuckets = 1 << 16;
+
+/// Cells of a quantile sketch for each sign: 64 powers of two of the finest. Values that are
+/// further apart make its cells wider, and its error larger.
+inline constexpr std::size_t kSketchCells = 4096;
 
 }  // namespace headway::limits

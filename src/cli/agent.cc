@@ -177,7 +177,8 @@ Status RunAgent(const AgentOptions& options) {
   Beside beside;  // nobody: for the signals that ask to end
   HEADWAY_RETURN_IF_ERROR(beside.Begin());
   const SystemClock clock;
-  client::ServerClient client({.url = options.server, .token = options.token}, &clock);
+  client::ServerClient client({.url = options.server, .token = options.token, .ca = options.ca},
+                              &clock);
   std::vector<Directory> directories;
   directories.reserve(options.dirs.size());
   for (const std::string& dir : options.dirs) directories.emplace_back(options, dir, &client);
@@ -202,7 +203,9 @@ Status RunAgent(const AgentOptions& options) {
       tidy = clock.Mono() + std::clamp(options.keep_ns, kRoundNs, kTidyNs);
     }
     if (!status.ok()) {
-      if (IsHopeless(status) || last) return status;
+      // Later it may be an outage: a certificate that was not renewed in time.
+      const bool distrusted = !greeted && client.distrusts();
+      if (IsHopeless(status) || distrusted || last) return status;
       if (trouble.empty()) Complain("warning: " + status.message() + "; trying again");
       trouble = status.message();
       pause = std::min(2 * pause, kPauseMostNs);

@@ -19,6 +19,7 @@ struct AgentOptions {
   std::string project;            ///< only its runs; empty: all
   std::string server;
   std::string token;
+  std::string ca;            ///< file of trusted certificates; empty: the system's
   std::int64_t keep_ns = 0;  ///< how long acknowledged runs stay; 0: for ever
 };
 

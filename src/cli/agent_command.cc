@@ -47,6 +47,7 @@ class AgentCommand final : public Command {
                                       .project = project,
                                       .server = place_.server,
                                       .token = place_.token,
+                                      .ca = place_.ca,
                                       .keep_ns = keep_.value_or(kKeepNs)}));
     return 0;
   }

@@ -26,6 +26,7 @@ struct SupervisedRun {
   std::string destination;  ///< then `dir`, else empty
   std::string server;       ///< where they are sent to while they are written; empty: nowhere
   std::string token;        ///< for that server
+  std::string ca;           ///< likewise: file of trusted certificates
   journal::PlaceRules rules;
   std::string project;
   std::string run;

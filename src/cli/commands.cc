@@ -19,6 +19,7 @@ constexpr std::array kCommands = {
     Entry{"timeline", "a run's time as intervals, one lane per attempt", MakeTimeline},
     Entry{"steps", "a run's steps one by one", MakeSteps},
     Entry{"config", "what a run's processes said of software, system and settings", MakeConfig},
+    Entry{"metrics", "what a run has logged: loss, throughput, utilisation, ...", MakeMetrics},
     Entry{"runs list", "the runs of a project, newest first", MakeRunsList},
     Entry{"runs show", "one run: its journals, and what it said at the end", MakeRunsShow},
     Entry{"runs create", "make a run on a server", MakeRunsCreate},

@@ -32,6 +32,7 @@ std::unique_ptr<Command> MakeGoodput();
 std::unique_ptr<Command> MakeTimeline();
 std::unique_ptr<Command> MakeSteps();
 std::unique_ptr<Command> MakeConfig();
+std::unique_ptr<Command> MakeMetrics();
 std::unique_ptr<Command> MakeRunsList();
 std::unique_ptr<Command> MakeRunsShow();
 std::unique_ptr<Command> MakeRunsDelete();

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstdlib>
 
 #include "base/names.h"
 #include "cli/progress.h"
@@ -18,6 +19,16 @@ namespace {
 constexpr std::size_t kProblemsShown = 10;
 constexpr std::int64_t kRestartedNs = 60 * kNanosPerSecond;
 constexpr int kLooks = 4;  // for a run that grows; then it is as it was
+// So that it is still found from another directory.
+std::string Whole(const std::string& path) {
+  if (path.empty()) return path;
+  char* const whole = ::realpath(path.c_str(), nullptr);
+  if (whole == nullptr) return path;
+  std::string found = whole;
+  std::free(whole);
+  return found;
+}
+
 constexpr char kRunHelp[] = "a run's name, NAME@DATE of an older one, or its uid";
 
 }  // namespace
@@ -80,6 +91,7 @@ Status ResolveReceiver(Place* place) {
                                         PrintableLine(place->server) + "\""};
   }
   place->token = said("HEADWAY_TOKEN");
+  place->ca = Whole(said("HEADWAY_CA"));
   if (place->project.empty()) {
     const std::string project = recorder::DetectEnvironment(env).project;
     place->project = project.empty() ? "default" : project;

@@ -18,6 +18,7 @@ struct Place {
   std::vector<std::string> dirs;
   std::string server;  ///< a URL
   std::string token;   ///< from the environment, for that server
+  std::string ca;      ///< likewise: file of the certificates that it is trusted by
   std::string project;
   bool json = false;
 };
@@ -37,7 +38,8 @@ Status Resolve(Place* place);
 Status NoServersBuilt();
 
 /// Whether a server is asked: --server, else HEADWAY_SERVER unless --dir is given; then its token
-/// is HEADWAY_TOKEN. `place->server` stays empty where none is. InvalidArgument for what is no URL.
+/// is HEADWAY_TOKEN, and HEADWAY_CA whom it is trusted by. `place->server` stays empty where none
+/// is. InvalidArgument for what is no URL.
 Status ResolveServer(Place* place);
 /// The same for commands that send what lies in --dir.
 Status ResolveReceiver(Place* place);

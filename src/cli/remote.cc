@@ -33,7 +33,7 @@ constexpr std::int64_t kPauseMostNs = 30 * kNanosPerSecond;
 class RemoteRun final : public AskedRun {
  public:
   RemoteRun(const Place& place, std::string label, const TimeOptions& times)
-      : client_({.url = place.server, .token = place.token}, &clock_),
+      : client_({.url = place.server, .token = place.token, .ca = place.ca}, &clock_),
         project_(place.project),
         label_(std::move(label)) {
     if (!times.as_of.empty()) time_.set_as_of(times.as_of);
@@ -236,7 +236,8 @@ Result<RunConfig> AskServerConfig(const Place& place, const std::string& label) 
 }
 
 std::function<Result<bool>()> ShippingRounds(const transfer::Scope& scope,
-                                             const std::string& server, const std::string& token) {
+                                             const std::string& server, const std::string& token,
+                                             const std::string& ca) {
   struct State {
     State(const transfer::Scope& what, const client::ServerAddress& where)
         : client(where, &clock), shipper(what, &client) {}
@@ -244,7 +245,7 @@ std::function<Result<bool>()> ShippingRounds(const transfer::Scope& scope,
     client::ServerClient client;
     client::Shipper shipper;
   };
-  const client::ServerAddress address = {.url = server, .token = token};
+  const client::ServerAddress address = {.url = server, .token = token, .ca = ca};
   return [state = std::make_shared<State>(scope, address)]() -> Result<bool> {
     const Result<bool> done = state->shipper.Round();
     if (done.ok() && !state->shipper.refusal().ok()) return state->shipper.refusal();
@@ -255,7 +256,8 @@ std::function<Result<bool>()> ShippingRounds(const transfer::Scope& scope,
 Result<Shipped> Ship(const ShipOptions& options) {
   const SystemClock clock;
   const Beside& beside = *options.beside;
-  client::ServerClient client({.url = options.server, .token = options.token}, &clock);
+  client::ServerClient client({.url = options.server, .token = options.token, .ca = options.ca},
+                              &clock);
   client::Shipper shipper({.dir = options.dir,
                            .project = options.project,
                            .run = options.run,
@@ -288,8 +290,9 @@ Result<Shipped> Ship(const ShipOptions& options) {
       pause = kRoundNs;
       if (*done || endings.last() || !options.follow) break;
     } else {
-      const bool again =
-          IsWorthRetrying(done.status()) && !endings.last() && now - reached < options.patience_ns;
+      // A certificate that was trusted may be renewed.
+      const bool may_mend = IsWorthRetrying(done.status()) || (client.distrusts() && !first);
+      const bool again = may_mend && !endings.last() && now - reached < options.patience_ns;
       if (!again) return done.status();
       if (!told) tell(done.status().message() + "; trying again");
       told = true;
@@ -314,7 +317,7 @@ Result<std::unique_ptr<AskedRun>> AskServer(const Place&, const std::string&, co
 Result<RunConfig> AskServerConfig(const Place&, const std::string&) { return NoServersBuilt(); }
 
 std::function<Result<bool>()> ShippingRounds(const transfer::Scope&, const std::string&,
-                                             const std::string&) {
+                                             const std::string&, const std::string&) {
   return []() -> Result<bool> { return NoServersBuilt(); };
 }
 

@@ -30,7 +30,8 @@ Result<RunConfig> AskServerConfig(const Place& place, const std::string& label);
 /// Rounds of bringing the journals of `scope` to a server, for a helper: each returns whether
 /// nothing is left to do.
 std::function<Result<bool>()> ShippingRounds(const transfer::Scope& scope,
-                                             const std::string& server, const std::string& token);
+                                             const std::string& server, const std::string& token,
+                                             const std::string& ca);
 
 struct ShipOptions {
   std::string dir;            ///< data directory whose journals are shipped
@@ -40,6 +41,7 @@ struct ShipOptions {
   std::string file;  ///< only this journal of it, by its file's name; empty: all
   std::string server;
   std::string token;
+  std::string ca;                  ///< file of trusted certificates; empty: the system's
   bool follow = false;             ///< goes on while processes of the runs live
   std::int64_t patience_ns = 0;    ///< how long a server that can't be reached is waited for
   const Beside* beside = nullptr;  ///< begun; the process it names is waited for without limit

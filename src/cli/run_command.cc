@@ -77,7 +77,7 @@ class RunCommand final : public Command {
     }
     if (run->recorded) TellStrangers(env);
     options.run = *run;
-    Place place = {.dirs = {}, .server = server_, .token = {}, .project = run->project};
+    Place place = {.dirs = {}, .server = server_, .token = {}, .ca = {}, .project = run->project};
     if (const Status status = ResolveReceiver(&place); !status.ok()) {
       if (!server_.empty()) return status;
       // What the environment says is no reason not to train.
@@ -86,6 +86,7 @@ class RunCommand final : public Command {
     }
     if (!run->nested) options.run.server = place.server;  // else one further out sends them
     options.run.token = place.token;
+    options.run.ca = place.ca;
     options.command = command_;
     options.restarts = restarts_.value_or(options.restarts);
     options.grace_ns = grace_.value_or(options.grace_ns);

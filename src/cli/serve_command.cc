@@ -25,22 +25,62 @@ class ServeCommand final : public Command {
         std::string("where it listens; port 0: any that is free (") + kListen + ")");
     description->Flag("--no-access-control", &open_,
                       "everybody may do everything; on the loopback interface only");
+    description->Flag("--tls", &tls_,
+                      "speak TLS, with a key and a certificate that are made at the first start");
+    description->Option("--tls-name", "NAME", &names_,
+                        "with --tls: a host name or an address under which clients reach it, "
+                        "beside its own; may be given several times");
+    description
+        ->Option("--tls-cert", "FILE", &certificate_,
+                 "speak TLS, with this certificate (PEM, with those between it and its "
+                 "root); a new one is taken as soon as it is there")
+        .completion = Completion::kFile;
+    description->Option("--tls-key", "FILE", &key_, "the key of that certificate (PEM)")
+        .completion = Completion::kFile;
     description->Example("headway serve", "for programs of this machine");
+    description->Example("headway serve --listen 0.0.0.0:8460 --tls --tls-name goodput",
+                         "for other machines, which know it as https://goodput:8460");
   }
 
   Result<int> Run(const Context& context) override {
+    HEADWAY_RETURN_IF_ERROR(CheckTls());
     const Result<std::string> directory = ServerDirectory(dir_);
     if (!directory.ok()) return directory.status();
     std::vector<std::string> arguments = {"serve", *directory, listen_.empty() ? kListen : listen_};
     if (open_) arguments.emplace_back("--no-access-control");
+    if (tls_) arguments.emplace_back("--tls");
+    for (const std::string& name : names_) arguments.insert(arguments.end(), {"--tls-name", name});
+    if (!certificate_.empty()) {
+      arguments.insert(arguments.end(), {"--tls-cert", certificate_, "--tls-key", key_});
+    }
     HEADWAY_RETURN_IF_ERROR(context.out->Flush());
     return BecomeDaemon(arguments);
   }
 
  private:
+  Status CheckTls() const {
+    if (certificate_.empty() != key_.empty()) {
+      return {Code::kInvalidArgument,
+              "--tls-cert and --tls-key go together: a certificate and the key that it is of"};
+    }
+    if (tls_ && !certificate_.empty()) {
+      return {Code::kInvalidArgument,
+              "--tls makes a certificate, --tls-cert names one: give only one of them"};
+    }
+    if (!tls_ && !names_.empty()) {
+      return {Code::kInvalidArgument,
+              "--tls-name is for the certificate that --tls makes: give that, too"};
+    }
+    return OkStatus();
+  }
+
   std::string dir_;
   std::string listen_;
   bool open_ = false;
+  bool tls_ = false;
+  std::vector<std::string> names_;
+  std::string certificate_;
+  std::string key_;
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ template <typename Request, typename Response>
 Status CallServer(const Place& place, std::string_view method, const Request& request,
                   Response* response) {
   const SystemClock clock;
-  client::ServerClient client({.url = place.server, .token = place.token}, &clock);
+  client::ServerClient client({.url = place.server, .token = place.token, .ca = place.ca}, &clock);
   return client.Call("headway.v1." + std::string(method), request, response);
 }
 

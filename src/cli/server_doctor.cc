@@ -117,7 +117,7 @@ ServerEvidence GatherServerEvidence(const Place& place, std::string_view version
   evidence.version = version;
   const SystemClock clock;
   v1::GetServerResponse response;
-  client::ServerClient client({.url = place.server, .token = place.token}, &clock);
+  client::ServerClient client({.url = place.server, .token = place.token, .ca = place.ca}, &clock);
   for (int i = 0; i < 2; ++i) {  // the first call also connects
     const MonoNs begin = clock.Mono();
     evidence.answer =

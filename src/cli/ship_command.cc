@@ -56,6 +56,7 @@ class ShipCommand final : public Command {
                            .file = {},
                            .server = place_.server,
                            .token = place_.token,
+                           .ca = place_.ca,
                            .follow = follow_,
                            .patience_ns = patience_.value_or(kPatienceNs),
                            .beside = &beside_};

@@ -56,7 +56,7 @@ void Upkeep::Start(const SupervisedRun& run, std::int64_t sync_ns) {
   }
   if (!run.server.empty()) {
     const Helper::Work work = {.name = "headway-ship",
-                               .round = ShippingRounds(scope, run.server, run.token)};
+                               .round = ShippingRounds(scope, run.server, run.token, run.ca)};
     Begin(work, "sending the journals to " + run.server, "they stay in " + run.journal_dir,
           "not all is there; headway ship sends the rest");
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "net/answer.h"
 
 namespace headway::client {
 namespace {
@@ -68,9 +69,24 @@ Status ToStatus(const net::Response& response, const std::string& url) {
       if (known.name == name) return {known.code, std::string(message)};
     }
   }
-  return {CodeOf(response.status), url + " answered with HTTP status " +
-                                       std::to_string(response.status) +
-                                       ", and not as a headway server does"};
+  std::string what = url + " answered with HTTP status " + std::to_string(response.status) +
+                     ", and not as a headway server does";
+  if (response.Header("content-type").starts_with("text/plain") && !response.body.empty()) {
+    what +=
+        ": " + net::CleanWords(response.body.substr(0, response.body.find_last_not_of('\n') + 1));
+  }
+  return {CodeOf(response.status), what};
+}
+
+// When the server's certificate is not trusted.
+std::string Remedy(const std::string& ca) {
+  if (ca.empty()) {
+    return "; a server's own certificate, or that of its authority, is told to clients by "
+           "HEADWAY_CA=FILE";
+  }
+  return " (HEADWAY_CA=" + ca +
+         " names what is trusted: the server's own certificate, or that of "
+         "its authority, in PEM)";
 }
 
 std::string Pack(const std::string& body) {
@@ -84,12 +100,12 @@ std::string Pack(const std::string& body) {
 
 }  // namespace
 
-ServerClient::ServerClient(ServerAddress address, const Clock* clock,
+ServerClient::ServerClient(const ServerAddress& address, const Clock* clock,
                            const std::atomic<bool>* interrupted)
-    : ServerClient(
-          std::move(address), clock,
-          net::MakeHttpClient(clock, {.interrupted = interrupted,
-                                      .response_bytes_limit = limits::kServerAnswerBytes})) {}
+    : ServerClient(address, clock,
+                   net::MakeHttpClient(clock, {.interrupted = interrupted,
+                                               .response_bytes_limit = limits::kServerAnswerBytes,
+                                               .trusted = address.ca})) {}
 
 ServerClient::ServerClient(ServerAddress address, const Clock* clock,
                            std::unique_ptr<net::HttpClient> http)
@@ -112,7 +128,11 @@ Status ServerClient::Call(std::string_view method, const google::protobuf::Messa
   if (!packed.empty()) http.headers.emplace_back("Content-Encoding", "zstd");
   http.body = packed.empty() ? body : packed;
   const Result<net::Response> answer = http_->Send(http, clock_->Mono() + kPatienceNs);
+  distrusts_ = answer.status().code() == Code::kFailedPrecondition;
   if (!answer.ok()) {
+    if (distrusts_) {
+      return {Code::kFailedPrecondition, answer.status().message() + Remedy(address_.ca)};
+    }
     // That this call can't be made is not what the server says about it.
     if (answer.status().code() != Code::kInvalidArgument) return answer.status();
     return {Code::kUnimplemented, "cannot call " + address_.url + ": " + answer.status().message()};

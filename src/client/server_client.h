@@ -15,8 +15,9 @@ namespace headway::client {
 
 /// Which server, and as whom.
 struct ServerAddress {
-  std::string url;    ///< "http://host:port"
-  std::string token;  ///< empty: none is sent
+  std::string url;      ///< "http://host:port"
+  std::string token;    ///< empty: none is sent
+  std::string ca = {};  ///< file of the certificates (PEM) that are trusted; empty: the system's
 };
 
 /// ServerClient: calls methods of proto/ on a server (the unary Connect protocol, protobuf
@@ -24,22 +25,27 @@ struct ServerAddress {
 class ServerClient {
  public:
   /// `clock` must outlive it; `interrupted` (may be null) as in HttpOptions.
-  ServerClient(ServerAddress address, const Clock* clock,
+  ServerClient(const ServerAddress& address, const Clock* clock,
                const std::atomic<bool>* interrupted = nullptr);
   /// The same over a given connection.
   ServerClient(ServerAddress address, const Clock* clock, std::unique_ptr<net::HttpClient> http);
 
   /// `method` is its full name, "headway.v1.RunService.GetReport". Errors are the server's own
-  /// (its code and message); Unavailable when it can't be reached, names it. `dense`: the request
-  /// hardly becomes smaller by compressing it, which is left out then.
+  /// (its code and message); Unavailable when it can't be reached, names it; FailedPrecondition
+  /// when its certificate is not trusted. `dense`: the request hardly becomes smaller by
+  /// compressing it, which is left out then.
   Status Call(std::string_view method, const google::protobuf::Message& request,
               google::protobuf::Message* response, bool dense = false);
+
+  /// Whether the last call failed because the server's certificate is not trusted.
+  bool distrusts() const { return distrusts_; }
 
   const std::string& url() const { return address_.url; }
 
  private:
   ServerAddress address_;
   const Clock* clock_;
+  bool distrusts_ = false;
   std::unique_ptr<net::HttpClient> http_;
 };
 

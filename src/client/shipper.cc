@@ -299,7 +299,7 @@ Result<bool> Shipper::Round() {
     }
     const Result<bool> sent = Send(load);
     if (!sent.ok()) {
-      if (!IsAboutOne(sent.status())) return sent.status();
+      if (client_->distrusts() || !IsAboutOne(sent.status())) return sent.status();
       if (alone) {
         if (refused++ == 0) {
           refusal_ = {sent.status().code(),

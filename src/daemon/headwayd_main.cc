@@ -9,6 +9,9 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,10 +20,12 @@
 #include "base/files.h"
 #include "base/json_writer.h"
 #include "base/status.h"
+#include "base/time_format.h"
 #include "server/server.h"
 #include "store/sqlite/record_store.h"
 
-/// headwayd serve DIR ADDRESS:PORT [--no-access-control]: the server, as `headway serve` starts it.
+/// headwayd serve DIR ADDRESS:PORT [--no-access-control] [--tls] [--tls-name NAME]...
+/// [--tls-cert FILE --tls-key FILE]: the server, as `headway serve` starts it.
 /// headwayd backup DIR FILE [--json]: a copy of what it keeps, as `headway backup` makes it; an
 /// empty FILE: only a look. What they do and how their ends are told is documented there.
 
@@ -33,17 +38,29 @@ constexpr char kStore[] = "records.sqlite";
 Result<server::ServerOptions> ParseArguments(const std::vector<std::string>& arguments) {
   server::ServerOptions options;
   std::vector<std::string> words;
-  for (const std::string& word : arguments) {
-    if (word == "--no-access-control") {
+  server::TlsFiles tls;
+  const Status unknown(Code::kInvalidArgument, "headwayd is started by headway serve");
+  for (auto word = arguments.begin(); word != arguments.end(); ++word) {
+    if (*word == "--no-access-control") {
       options.access_control = false;
+    } else if (*word == "--tls") {
+      options.own_certificate = true;
+    } else if (!word->starts_with("--tls-")) {
+      words.push_back(*word);
+    } else if (word + 1 == arguments.end()) {
+      return unknown;
+    } else if (*word == "--tls-cert") {
+      tls.certificate = *++word;
+    } else if (*word == "--tls-key") {
+      tls.key = *++word;
     } else {
-      words.push_back(word);
+      options.names.push_back(*++word);
     }
   }
-  if (words.size() != 2) {
-    return Status(Code::kInvalidArgument, "headwayd is started by headway serve");
-  }
+  if (words.size() != 2) return unknown;
+  if (!tls.certificate.empty()) options.tls = tls;
   options.dir = words[0];
+  options.store_path = JoinPath(options.dir, kStore);
   const std::string& listen = words[1];
   const std::size_t colon = listen.rfind(':');
   const auto bad = [&listen] {
@@ -59,6 +76,35 @@ Result<server::ServerOptions> ParseArguments(const std::vector<std::string>& arg
     options.address = options.address.substr(1, options.address.size() - 2);
   }
   return options;
+}
+
+// Behind the URL and the token.
+void TellOfEncryption(const server::Server& running, WallNs now) {
+  const std::optional<server::ServerCertificate>& certificate = running.certificate();
+  if (!certificate) {
+    if (running.is_loopback()) return;
+    std::printf(
+        "headway serve: without TLS: what is sent here travels in the clear, tokens as well, "
+        "unless a proxy in front speaks TLS\n");
+    return;
+  }
+  if (certificate->own) {
+    const std::unique_ptr<char, decltype(&std::free)> whole(
+        ::realpath(certificate->path.c_str(), nullptr), &std::free);
+    std::printf("headway serve: clients need its certificate: HEADWAY_CA=%s\n",
+                whole == nullptr ? certificate->path.c_str() : whole.get());
+    std::printf("headway serve: SHA-256 fingerprint %s\n", certificate->facts.fingerprint.c_str());
+  }
+  for (const std::string& name : certificate->names_missing) {
+    std::printf(
+        "headway serve: that certificate is not good for %s; once it is removed, one that is will "
+        "be made at the next start\n",
+        name.c_str());
+  }
+  if (certificate->facts.not_after <= now) {
+    std::printf("headway serve: the certificate in %s has expired on %s\n",
+                certificate->path.c_str(), FormatTime(certificate->facts.not_after).c_str());
+  }
 }
 
 // As many connections as the system lets us have.
@@ -84,22 +130,22 @@ Result<int> Serve(const std::vector<std::string>& arguments) {
   if (!options.ok()) return options.status();
   const SystemClock clock;
   HEADWAY_RETURN_IF_ERROR(MakeDirectories(options->dir));
-  Result<std::unique_ptr<store::Store>> store =
-      store::OpenSqliteStore(JoinPath(options->dir, kStore), {});
+  Result<std::unique_ptr<store::Store>> store = store::OpenSqliteStore(options->store_path, {});
   if (!store.ok()) return store.status();
   Result<std::unique_ptr<server::Server>> started =
       server::Server::Start(*options, *std::move(store), &clock);
   if (!started.ok()) return started.status();
   server::Server& running = **started;
   const bool v6 = options->address.find(':') != std::string::npos;
-  std::printf("headway serve: http://%s%s%s:%u\n", v6 ? "[" : "", options->address.c_str(),
-              v6 ? "]" : "", running.port());
+  std::printf("headway serve: %s://%s%s%s:%u\n", running.certificate() ? "https" : "http",
+              v6 ? "[" : "", options->address.c_str(), v6 ? "]" : "", running.port());
   if (!running.token_path().empty()) {
     std::printf("headway serve: the administrator's token is in %s\n",
                 running.token_path().c_str());
   } else {
     std::printf("headway serve: without access control, for this machine only\n");
   }
+  TellOfEncryption(running, clock.Wall());
   std::fflush(stdout);
   int signal = 0;
   ::sigwait(&ends, &signal);

@@ -112,12 +112,13 @@ std::size_t OnHeader(char* data, std::size_t size, std::size_t count, void* cont
   return bytes;
 }
 
-const char* CertificateFile() {
+std::string CertificateFile(const HttpOptions& options) {
+  if (!options.trusted.empty()) return options.trusted;
   for (const char* const name : {"CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
     const char* const value = std::getenv(name);
     if (value != nullptr && *value != '\0') return value;
   }
-  return nullptr;
+  return {};
 }
 
 Code CodeOf(CURLcode code) {
@@ -199,7 +200,13 @@ class CurlClient final : public HttpClient {
     Set(CURLOPT_HEADERFUNCTION, &OnHeader);
     Set(CURLOPT_HEADERDATA, static_cast<void*>(in));
     if (request.direct) Set(CURLOPT_NOPROXY, "*");
-    if (const char* const file = CertificateFile()) Set(CURLOPT_CAINFO, file);
+    trusted_ = CertificateFile(options_);
+    if (!trusted_.empty()) Set(CURLOPT_CAINFO, trusted_.c_str());
+    if (!options_.trusted.empty()) {
+      // Else those of the system would count beside them. Where there is no such path it is
+      // refused.
+      (void)curl_->easy_setopt(handle_, CURLOPT_CAPATH, static_cast<char*>(nullptr));
+    }
     if (request.method == "HEAD") {
       Set(CURLOPT_NOBODY, 1L);
     } else if (request.method != "GET") {
@@ -256,18 +263,30 @@ class CurlClient final : public HttpClient {
       return {Code::kResourceExhausted,
               "the answer of " + host + " is larger than " + std::to_string(in.limit) + " bytes"};
     }
-    if (code != CURLE_OK) {
-      const char* const why = error_[0] != '\0' ? error_ : curl_->easy_strerror(code);
-      return {CodeOf(code), "no answer from " + host + ": " + why};
-    }
+    if (code != CURLE_OK) return {CodeOf(code), What(code, host)};
     long status = 0;
     curl_->easy_getinfo(handle_, CURLINFO_RESPONSE_CODE, &status);
     in.response.status = static_cast<int>(status);
     return OkStatus();
   }
 
+  std::string What(CURLcode code, const std::string& host) const {
+    const std::string why = error_[0] != '\0' ? error_ : curl_->easy_strerror(code);
+    switch (code) {
+      case CURLE_PEER_FAILED_VERIFICATION:
+      case CURLE_SSL_ISSUER_ERROR: return "the certificate of " + host + " is not trusted: " + why;
+      case CURLE_SSL_CACERT_BADFILE:
+        return "the certificates in " + trusted_ + " can't be used: " + why;
+      case CURLE_SSL_CONNECT_ERROR:
+        return "no TLS with " + host + ": " + why +
+               "; if it speaks none, its URL begins with http://";
+      default: return "no answer from " + host + ": " + why;
+    }
+  }
+
   const Clock* clock_;
   HttpOptions options_;
+  std::string trusted_;  // file of trusted certificates of the last request
   const Curl* curl_ = nullptr;
   CURLM* multi_ = nullptr;
   CURL* handle_ = nullptr;

@@ -40,8 +40,9 @@ class HttpClient {
   /// Sends `request` once and waits for the whole answer until `deadline`, whatever its status.
   /// No redirect is followed: one could take credentials elsewhere. Errors name the host, never
   /// a header or the rest of the URL. Unavailable: no connection, no answer in time, or no library;
-  /// another try can help. FailedPrecondition: the server's certificate isn't trusted.
-  /// InvalidArgument: no URL to send anything to. ResourceExhausted: the answer is too large.
+  /// another try can help. FailedPrecondition: the server's certificate isn't trusted, is of
+  /// another name or has expired, or the file of trusted ones can't be used. InvalidArgument: no
+  /// URL to send anything to. ResourceExhausted: the answer is too large.
   virtual Result<Response> Send(const Request& request, MonoNs deadline) = 0;
 };
 
@@ -50,11 +51,14 @@ struct HttpOptions {
   /// outlive the client.
   const std::atomic<bool>* interrupted = nullptr;
   std::size_t response_bytes_limit = std::size_t{4} << 20;  ///< of a body, and of its headers
+  /// File (PEM) of the only certificates that are trusted; empty: as MakeHttpClient says.
+  std::string trusted = {};
 };
 
 /// A client on libcurl, which is loaded with the first request. Connections are kept and used
 /// again. Proxies come from the environment as libcurl has it (`https_proxy`, `no_proxy`); trusted
 /// certificates are those of libcurl, or of the file that CURL_CA_BUNDLE or SSL_CERT_FILE names.
+/// Nothing turns their check off.
 std::unique_ptr<HttpClient> MakeHttpClient(const Clock* clock, const HttpOptions& options = {});
 
 }  // namespace headway::net

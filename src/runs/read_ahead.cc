@@ -39,9 +39,11 @@ void Source::Fill() {
     back_.names.emplace_back(read_names_->Text(static_cast<NameId>(names_told_)));
   }
   back_.named = false;
+  back_.metrics = false;
   back_.dropped = 0;
   for (const Record& record : back_.records) {
     back_.named |= record.name != 0;
+    back_.metrics |= record.type == RecordType::kMetric;
     if (record.type == RecordType::kDropped && record.a > 0) {
       back_.dropped += static_cast<std::uint64_t>(record.a);
     }
@@ -62,6 +64,7 @@ void Source::Take() {
   front_.names.clear();
   if (!front_.named) return;
   for (Record& record : front_.records) record.name = name_ids_[record.name];
+  if (front_.metrics && metrics_) metrics_(front_.records);
 }
 
 ReadAhead::ReadAhead(std::vector<Source>* sources, std::uint64_t bytes) {

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -40,6 +41,11 @@ class Source {
   /// Gives back what the reader holds open, until it reads again. While no ReadAhead reads.
   void Release() { reader_->Release(); }
   std::uint64_t dropped() const { return dropped_; }
+  /// `metrics` is given each batch that has metrics in it, by whoever takes batches; names are
+  /// those of `names`.
+  void ObserveMetrics(std::function<void(std::span<const Record>)> metrics) {
+    metrics_ = std::move(metrics);
+  }
 
  private:
   friend class ReadAhead;
@@ -48,6 +54,7 @@ class Source {
     std::vector<Record> records;
     std::vector<std::string> names;  // that the journal uses from here on
     bool named = false;              // some record has a name
+    bool metrics = false;            // some record is a metric
     std::uint64_t dropped = 0;       // records that the writer said it could not keep
     Status status;
   };
@@ -70,6 +77,7 @@ class Source {
   Batch front_;
   std::size_t at_ = 0;
   std::uint64_t dropped_ = 0;
+  std::function<void(std::span<const Record>)> metrics_;
 };
 
 /// Fills the batches of sources. Its threads end with it; the sources must outlive it.

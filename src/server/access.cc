@@ -2,15 +2,13 @@
 
 #include <fcntl.h>
 #include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <string_view>
 
 #include "base/files.h"
 #include "base/sha256.h"
-#include "base/uid.h"
+#include "server/private_file.h"
 
 namespace headway::server {
 namespace {
@@ -19,14 +17,7 @@ constexpr std::string_view kBearer = "bearer ";
 constexpr std::size_t kTokenBytesMost = 256;
 
 Result<std::string> ReadToken(int fd, const std::string& path) {
-  struct stat info;
-  if (::fstat(fd, &info) != 0) return ErrnoStatus(errno, "examine", path);
-  if ((info.st_mode & 077) != 0 || info.st_uid != ::geteuid()) {
-    return Status(Code::kPermissionDenied,
-                  path +
-                      " holds the administrator's token, and others may read it: chmod 600, or "
-                      "remove it, and a new one is made");
-  }
+  HEADWAY_RETURN_IF_ERROR(CheckPrivate(fd, path, "holds the administrator's token"));
   std::string token(kTokenBytesMost + 1, '\0');
   const Result<std::size_t> got = ReadAt(fd, token.data(), token.size(), 0, path);
   if (!got.ok()) return got.status();
@@ -40,20 +31,9 @@ Result<std::string> ReadToken(int fd, const std::string& path) {
   return token;
 }
 
-// Under its name once it is whole: a start that was cut off leaves no half token.
 Result<std::string> CreateToken(const std::string& path) {
   const std::string token = MakeSecret();
-  const std::string aside = path + "." + ToHex(RandomUid<BasicUid<struct AsideTag>>());
-  UniqueFd fd = OpenFile(aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
-  if (!fd.ok()) return ErrnoStatus(errno, "create", aside);
-  Status status = WriteAll(fd.get(), token + "\n", aside);
-  if (status.ok() && ::fsync(fd.get()) != 0) status = ErrnoStatus(errno, "write", aside);
-  // Not over one that another start has made meanwhile.
-  if (status.ok() && ::link(aside.c_str(), path.c_str()) != 0) {
-    status = ErrnoStatus(errno, "create", path);
-  }
-  ::unlink(aside.c_str());
-  if (!status.ok()) return status;
+  HEADWAY_RETURN_IF_ERROR(CreatePrivateFile(path, token + "\n"));
   return token;
 }
 

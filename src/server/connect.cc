@@ -119,6 +119,12 @@ void ConnectRouter::AddMethod(std::string_view name, Method method) {
   methods_.emplace(std::move(path), std::move(method));
 }
 
+std::vector<std::string> ConnectRouter::Paths() const {
+  std::vector<std::string> paths;
+  for (const auto& [path, method] : methods_) paths.push_back(path);
+  return paths;
+}
+
 std::optional<HttpResponse> ConnectRouter::Refuse(const HttpRequest& head) const {
   const Result<Caller> caller = authenticate_(head);
   if (!caller.ok()) return ErrorResponse(caller.status());

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "server/http_server.h"
@@ -65,6 +66,8 @@ class ConnectRouter {
 
   /// Whether the path is that of a method.
   bool Has(std::string_view path) const { return methods_.contains(path); }
+  /// Those of all methods.
+  std::vector<std::string> Paths() const;
   /// Answers any request; one that is for no method with 404.
   HttpResponse Answer(const HttpRequest& request) const;
   /// Answers one that is refused whatever its body says, before that is read; nothing otherwise.

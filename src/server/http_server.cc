@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include <algorithm>
@@ -9,12 +10,14 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/status.hpp>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -42,6 +45,7 @@ constexpr std::chrono::seconds kLinger(1);
 constexpr std::size_t kLingerBytes = limits::kServerRequestBytes;
 constexpr std::chrono::milliseconds kAcceptAgain(100);
 constexpr std::size_t kReadBytes = std::size_t{64} << 10;
+constexpr unsigned char kTlsHandshake = 22;  // the first byte of whoever speaks TLS
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -152,7 +156,8 @@ using Connections = std::list<std::shared_ptr<Connection>>;
 class Workers {
  public:
   ~Workers() { Stop(); }
-  void Start(int count, std::size_t queue_limit);
+  /// `*waiting` is how many requests wait, from then on.
+  void Start(int count, std::size_t queue_limit, HttpStats::Number* waiting);
   /// Drops what waits and returns once what runs has returned.
   void Stop();
   /// False: too many wait already.
@@ -162,6 +167,7 @@ class Workers {
   void Work();
 
   std::size_t queue_limit_ = 0;
+  HttpStats::Number* waiting_ = nullptr;
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable more_;
@@ -173,6 +179,8 @@ class Workers {
 /// What the connections have in common. All but the workers belongs to the thread that reads and
 /// writes.
 struct Commons {
+  explicit Commons(const HttpServerOptions& given) : options(given) {}
+
   HttpServerOptions options;
   JudgeBody judge_body;
   Handler handler;
@@ -185,6 +193,9 @@ struct Commons {
   asio::io_context context{1};
   Connections busy;
   Connections idle;  // between two requests; the longest first
+  std::unique_ptr<TlsKeeper> tls;
+  HttpStats unread;
+  HttpStats& stats = options.stats == nullptr ? unread : *options.stats;
   Workers workers;
 
   std::string_view Date() {
@@ -207,10 +218,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void Start() {
     place_ = commons_.busy.insert(commons_.busy.end(), shared_from_this());
+    ++commons_.stats.connections;
+    ++commons_.stats.connections_open;
     awaits_head_ = true;
     try {
       SetDeadline(std::chrono::seconds(commons_.options.head_seconds));
-      ReadHead();
+      commons_.tls != nullptr ? AwaitHandshake() : ReadHead();
     } catch (...) {
       Close();
     }
@@ -225,6 +238,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     error_code error;
     socket_.close(error);
     ReturnBodyBytes();
+    --commons_.stats.connections_open;
+    if (shakes_) ++commons_.stats.handshakes_failed;
     (idle_ ? commons_.idle : commons_.busy).erase(place_);
     commons_.on_room();
   }
@@ -306,6 +321,54 @@ class Connection : public std::enable_shared_from_this<Connection> {
     body_bytes_ = 0;
   }
 
+  // The way to and from the client: the socket, or TLS on it.
+
+  template <typename Taken>
+  void ReadSome(asio::mutable_buffer buffer, Taken taken) {
+    tls_ ? tls_->async_read_some(buffer, std::move(taken))
+         : socket_.async_read_some(buffer, std::move(taken));
+  }
+
+  template <typename Buffers>
+  void Write(const Buffers& buffers, void (Connection::*step)(error_code, std::size_t)) {
+    tls_ ? asio::async_write(*tls_, buffers, Then(step))
+         : asio::async_write(socket_, buffers, Then(step));
+  }
+
+  auto ThenOf(void (Connection::*step)(error_code)) {
+    return [self = shared_from_this(), step](error_code error) {
+      self->Guard([&] { ((*self).*step)(error); });
+    };
+  }
+
+  void AwaitHandshake() {
+    shakes_ = true;
+    socket_.async_wait(tcp::socket::wait_read, ThenOf(&Connection::OnFirstByte));
+  }
+
+  void OnFirstByte(error_code error) {
+    unsigned char first = 0;
+    const ssize_t size =
+        error ? 0 : ::recv(socket_.native_handle(), &first, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (size < 0 && (errno == EAGAIN || errno == EINTR)) return AwaitHandshake();
+    if (size <= 0) return Close();
+    if (first != kTlsHandshake) {
+      return Refuse(
+          Plain(http::status::bad_request, "this server speaks TLS: its URL begins with https://"));
+    }
+    SSL* const ssl = ::SSL_new(commons_.tls->context());
+    if (ssl == nullptr) return Close();
+    tls_.emplace(socket_, ssl);  // which frees it
+    tls_->async_handshake(asio::ssl::stream_base::server, ThenOf(&Connection::OnHandshake));
+  }
+
+  void OnHandshake(error_code error) {
+    if (error) return Close();
+    shakes_ = false;
+    ++commons_.stats.handshakes;
+    ReadHead();
+  }
+
   // The head.
 
   void NextRequest() {
@@ -322,12 +385,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void ReadHead() {
-    socket_.async_read_some(asio::buffer(in_.data() + end_, in_.size() - end_),
-                            Then(&Connection::OnHeadBytes));
+    ReadSome(asio::buffer(in_.data() + end_, in_.size() - end_), Then(&Connection::OnHeadBytes));
   }
 
   void OnHeadBytes(error_code error, std::size_t size) {
     if (error) return Close();
+    commons_.stats.bytes_in += size;
     end_ += size;
     if (idle_) commons_.busy.splice(commons_.busy.end(), commons_.idle, place_);
     TakeHead();
@@ -449,13 +512,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const bool continues =
         begin_ == end_ && parser_->get().version() >= 11 && !request_.Header("expect").empty();
     if (!continues) return TakeBody();
-    asio::async_write(socket_, asio::buffer(kContinue), Then(&Connection::OnContinued));
+    Write(asio::buffer(kContinue), &Connection::OnContinued);
   }
 
-  static HttpResponse TooManyBytes() { return Busy("too many requests are under way; try again"); }
+  HttpResponse TooManyBytes() {
+    ++commons_.stats.refused_bytes;
+    return Busy("too many requests are under way; try again");
+  }
 
-  void OnContinued(error_code error, std::size_t) {
+  void OnContinued(error_code error, std::size_t size) {
     if (error) return Close();
+    commons_.stats.bytes_out += size;
     TakeBody();
   }
 
@@ -475,8 +542,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const std::size_t size = std::min<std::uint64_t>(left_, kReadBytes);
     request_.body.resize(have + size);
     reading_ = size;
-    socket_.async_read_some(asio::buffer(request_.body.data() + have, size),
-                            Then(&Connection::OnBodyBytes));
+    ReadSome(asio::buffer(request_.body.data() + have, size), Then(&Connection::OnBodyBytes));
   }
 
   void OnBodyBytes(error_code error, std::size_t size) {
@@ -502,8 +568,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
       return Refuse(Plain(http::status::bad_request,
                           "the head or the trailer of a chunk of the request is too long"));
     }
-    socket_.async_read_some(asio::buffer(in_.data() + end_, in_.size() - end_),
-                            Then(&Connection::OnChunkBytes));
+    ReadSome(asio::buffer(in_.data() + end_, in_.size() - end_), Then(&Connection::OnChunkBytes));
   }
 
   void OnChunkBytes(error_code error, std::size_t size) {
@@ -535,13 +600,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
     parser_.reset();
     NoDeadline();
     failed_ = false;
+    came_ = SystemClock::MonoNow();
     if (commons_.workers.TryHandle(shared_from_this())) return;
+    ++commons_.stats.refused_queue;
     FreeRequest();
     response_ = Busy("too many requests wait; try again");
     Send();
   }
 
   void FreeRequest() {
+    asked_ = std::move(request_.path);
     request_ = {};
     ReturnBodyBytes();
   }
@@ -556,6 +624,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Refuse(HttpResponse response) {
     parser_.reset();
     FreeRequest();
+    came_.reset();
     keep_ = false;
     unread_ = true;
     response_ = std::move(response);
@@ -564,6 +633,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void Send() {
     keep_ = keep_ && !commons_.stopping && !commons_.crowded;
+    Tell();
     const int status = response_.status;
     const bool has_body = status != 204 && status != 304;
     const http::status known = http::int_to_status(static_cast<unsigned>(status));
@@ -584,10 +654,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
     SetDeadline(TimeFor(size));
     const std::array<asio::const_buffer, 2> parts = {asio::buffer(head_),
                                                      asio::buffer(response_.body.data(), size)};
-    asio::async_write(socket_, parts, Then(&Connection::OnSent));
+    Write(parts, &Connection::OnSent);
   }
 
-  void OnSent(error_code error, std::size_t) {
+  void Tell() {
+    if (!commons_.options.on_answer) return;
+    const std::int64_t ns = came_ ? SystemClock::MonoNow() - *came_ : 0;
+    commons_.options.on_answer({.path = asked_, .status = response_.status, .ns = ns});
+    asked_.clear();
+  }
+
+  void OnSent(error_code error, std::size_t size) {
+    commons_.stats.bytes_out += size;
     if (error) return Close();
     response_ = {};
     only_head_ = false;
@@ -596,11 +674,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
     // A socket that is closed while something lies unread takes the answer back.
     const bool urgent = commons_.stopping || commons_.crowded;
     if (urgent && !unread_ && IsQuiet()) return Close();
-    socket_.shutdown(tcp::socket::shutdown_send, error);
     SetDeadline(kLinger);
+    if (!tls_) return EndSending({});
+    tls_->async_shutdown(ThenOf(&Connection::EndSending));
+  }
+
+  void EndSending(error_code /*error*/) {
+    error_code error;
+    socket_.shutdown(tcp::socket::shutdown_send, error);
     Drain();
   }
 
+  // What still comes is nobody's, and stays as it is.
   void Drain() { socket_.async_read_some(asio::buffer(in_), Then(&Connection::OnDrained)); }
 
   void OnDrained(error_code error, std::size_t size) {
@@ -610,6 +695,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   tcp::socket socket_;
+  std::optional<asio::ssl::stream<tcp::socket&>> tls_;  // since the handshake began
+  bool shakes_ = false;                                 // hands
   asio::steady_timer timer_;
   Commons& commons_;
   Connections::iterator place_;
@@ -643,6 +730,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
         return bytes.size();
       };
 
+  std::string asked_;           // the path, once the request is gone
+  std::optional<MonoNs> came_;  // all of the request
   HttpResponse response_;
   bool failed_ = false;  // the handler
   std::string head_;     // of the answer
@@ -652,8 +741,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::size_t drained_ = 0;
 };
 
-void Workers::Start(int count, std::size_t queue_limit) {
+void Workers::Start(int count, std::size_t queue_limit, HttpStats::Number* waiting) {
   queue_limit_ = queue_limit;
+  waiting_ = waiting;
   free_ = static_cast<std::size_t>(std::max(count, 1));
   for (std::size_t i = 0, all = free_; i < all; ++i) {
     threads_.emplace_back([this] { Work(); });
@@ -678,6 +768,7 @@ bool Workers::TryHandle(std::shared_ptr<Connection> connection) {
     // Those for which a worker is free do not wait.
     if (queue_.size() >= free_ && queue_.size() - free_ >= queue_limit_) return false;
     queue_.push_back(std::move(connection));
+    *waiting_ = queue_.size();
   }
   more_.notify_one();
   return true;
@@ -690,6 +781,7 @@ void Workers::Work() {
     if (stopped_) return;
     std::shared_ptr<Connection> connection = std::move(queue_.front());
     queue_.pop_front();
+    *waiting_ = queue_.size();
     --free_;
     lock.unlock();
     connection->Handle();
@@ -728,8 +820,8 @@ std::string_view HttpRequest::Header(std::string_view name) const {
 
 class HttpServer::Impl {
  public:
-  Impl(const HttpServerOptions& options, JudgeBody judge_body, Handler handler) {
-    commons_.options = options;
+  Impl(const HttpServerOptions& options, JudgeBody judge_body, Handler handler)
+      : commons_(options) {
     commons_.judge_body = std::move(judge_body);
     commons_.handler = std::move(handler);
     commons_.on_room = [this] { OnRoom(); };
@@ -768,6 +860,16 @@ class HttpServer::Impl {
     return error ? CannotListen(where, error) : OkStatus();
   }
 
+  Status ReadCertificate() {
+    if (!commons_.options.tls) return OkStatus();
+    Result<std::unique_ptr<TlsKeeper>> keeper = TlsKeeper::Open(*commons_.options.tls);
+    if (!keeper.ok()) return keeper.status();
+    commons_.tls = *std::move(keeper);
+    commons_.stats.certificate_expires = commons_.tls->certificate().not_after.ns;
+    LookLater();
+    return OkStatus();
+  }
+
   void Run() {
     // Signals are for the threads of the program.
     struct Mask {
@@ -780,7 +882,8 @@ class HttpServer::Impl {
       sigset_t before;
     };
     const Mask mask;
-    commons_.workers.Start(commons_.options.workers, commons_.options.queue_limit);
+    commons_.workers.Start(commons_.options.workers, commons_.options.queue_limit,
+                           &commons_.stats.requests_waiting);
     thread_ = std::thread([this] { Serve(); });
   }
 
@@ -804,6 +907,18 @@ class HttpServer::Impl {
         continue;
       }
     }
+  }
+
+  // At the certificate's files.
+  void LookLater() {
+    look_.expires_after(std::chrono::seconds(limits::kServerTlsLookSeconds));
+    look_.async_wait([this](error_code error) {
+      if (error || commons_.stopping) return;
+      const std::optional<Status> news = commons_.tls->Look();
+      commons_.stats.certificate_expires = commons_.tls->certificate().not_after.ns;
+      LookLater();
+      if (news && commons_.options.on_tls_files) commons_.options.on_tls_files(*news);
+    });
   }
 
   // Says that a client waits, and takes it not yet.
@@ -885,6 +1000,7 @@ class HttpServer::Impl {
     error_code error;
     acceptor_.close(error);
     again_.cancel();
+    look_.cancel();
     const Connections busy = commons_.busy;
     for (const auto& connection : busy) {
       if (connection->IsBetweenRequests() && connection->IsQuiet()) connection->Close();
@@ -906,6 +1022,7 @@ class HttpServer::Impl {
   asio::executor_work_guard<asio::io_context::executor_type> work_{commons_.context.get_executor()};
   tcp::acceptor acceptor_{commons_.context};
   asio::steady_timer again_{commons_.context};
+  asio::steady_timer look_{commons_.context};
   bool awaiting_ = false;  // clients
   std::mutex mutex_;
   std::condition_variable drained_;
@@ -920,6 +1037,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOptions& o
                                                       JudgeBody judge_body, Handler handler) {
   try {
     auto impl = std::make_unique<Impl>(options, std::move(judge_body), std::move(handler));
+    HEADWAY_RETURN_IF_ERROR(impl->ReadCertificate());
     HEADWAY_RETURN_IF_ERROR(impl->Listen());
     impl->Run();
     return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -12,9 +13,10 @@
 
 #include "base/limits.h"
 #include "base/status.h"
+#include "server/tls.h"
 
-/// HttpServer: HTTP/1.1 on one port, with bounds on everything that a client may take. It knows
-/// nothing of what is asked for.
+/// HttpServer: HTTP/1.1 on one port, as it is or through TLS, with bounds on everything that a
+/// client may take. It knows nothing of what is asked for.
 
 namespace headway::server {
 
@@ -51,6 +53,28 @@ struct BodyVerdict {
 /// the thread that reads: it must be quick.
 using JudgeBody = std::function<BodyVerdict(const HttpRequest& head)>;
 
+/// What became of one request, for statistics.
+struct HttpOutcome {
+  std::string_view path;  ///< as in HttpRequest; empty: no request could be made of what came
+  int status = 0;
+  std::int64_t ns = 0;  ///< from its last byte to the answer's first; 0: refused before it was read
+};
+
+/// What has come and gone so far, for statistics. Any thread may read.
+struct HttpStats {
+  using Number = std::atomic<std::uint64_t>;
+  Number connections_open = 0;
+  Number connections = 0;                             ///< ever taken
+  Number handshakes = 0;                              ///< of TLS, that came to their end
+  Number handshakes_failed = 0;                       ///< or did not, plain HTTP included
+  Number requests_waiting = 0;                        ///< for a worker
+  Number refused_queue = 0;                           ///< because too many waited
+  Number refused_bytes = 0;                           ///< because of body_bytes_limit
+  Number bytes_in = 0;                                ///< of requests, without what TLS adds
+  Number bytes_out = 0;                               ///< of answers
+  std::atomic<std::int64_t> certificate_expires = 0;  ///< wall time; 0: without TLS
+};
+
 struct HttpServerOptions {
   std::string address = "127.0.0.1";  ///< an IP address of this machine, or localhost
   std::uint16_t port = 0;             ///< 0: any that is free
@@ -63,11 +87,19 @@ struct HttpServerOptions {
   int head_seconds = limits::kServerHeadSeconds;  ///< for the head of a request to arrive
   int body_seconds = limits::kServerBodySeconds;  ///< for its body, and to take an answer
   int idle_seconds = limits::kServerIdleSeconds;  ///< between requests of a connection
+  /// With it clients have to speak TLS; a handshake counts as part of the first head. The files are
+  /// read again when they change.
+  std::optional<TlsFiles> tls = std::nullopt;
+  /// Is told what came of such a change. By the thread that reads.
+  std::function<void(const Status&)> on_tls_files = {};
+  HttpStats* stats = nullptr;  ///< counted there; may be null; must outlive the server
+  /// Is told of every request that is answered. By the thread that reads: it must be quick.
+  std::function<void(const HttpOutcome&)> on_answer = {};
 };
 
 class HttpServer {
  public:
-  /// Listens and serves until it is destroyed. As MetricsServer::Start.
+  /// Listens and serves until it is destroyed. As MetricsServer::Start, and as LoadTls.
   static Result<std::unique_ptr<HttpServer>> Start(const HttpServerOptions& options,
                                                    JudgeBody judge_body, Handler handler);
   /// Ends at once what Stop has not let end; waits only for the handlers that run.

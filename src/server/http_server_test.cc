@@ -1,9 +1,12 @@
 #include "server/http_server.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <openssl/ssl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <time.h>
@@ -11,6 +14,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
@@ -22,6 +26,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/test_scratch_dir.h"
 
 namespace headway::server {
 namespace {
@@ -34,6 +39,14 @@ struct Answer {
   int status() const { return head.size() < 12 ? 0 : std::atoi(head.c_str() + 9); }
   bool Has(std::string_view text) const { return head.find(text) != head.npos; }
   bool keeps() const { return Has("\r\nConnection: keep-alive\r\n"); }
+};
+
+/// What a client says in a TLS handshake.
+struct TlsOffer {
+  std::string trusted;  // file
+  int lowest = 0;       // of the protocol; 0: whatever OpenSSL has
+  int highest = 0;
+  const char* ciphers = nullptr;  // of TLS 1.2
 };
 
 /// A client that sends and takes exact bytes. Gives up after 20 seconds of silence.
@@ -54,9 +67,36 @@ class Client {
     EXPECT_EQ(::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
   }
 
+  /// What follows goes through TLS. False: the handshake failed.
+  bool SpeakTls(const TlsOffer& offer) {
+    const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(
+        ::SSL_CTX_new(::TLS_client_method()), &SSL_CTX_free);
+    // Old protocols are offered too, if they are asked for.
+    ::SSL_CTX_set_security_level(context.get(), 0);
+    ::SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+    EXPECT_EQ(::SSL_CTX_load_verify_file(context.get(), offer.trusted.c_str()), 1);
+    ::SSL_CTX_set_min_proto_version(context.get(), offer.lowest);
+    ::SSL_CTX_set_max_proto_version(context.get(), offer.highest);
+    if (offer.ciphers != nullptr) {
+      EXPECT_EQ(::SSL_CTX_set_cipher_list(context.get(), offer.ciphers), 1);
+    }
+    tls_.reset(::SSL_new(context.get()));
+    ::SSL_set_fd(tls_.get(), fd_.get());
+    X509_VERIFY_PARAM_set1_ip_asc(::SSL_get0_param(tls_.get()), "127.0.0.1");
+    return ::SSL_connect(tls_.get()) == 1;
+  }
+  SSL* tls() { return tls_.get(); }
+
   /// False: the server has ended the connection.
   bool Send(std::string_view bytes) {
     while (!bytes.empty()) {
+      if (tls_ != nullptr) {
+        const int sent =
+            ::SSL_write(tls_.get(), bytes.data(), static_cast<int>(std::min(bytes.size(), kMost)));
+        if (sent <= 0) return false;
+        bytes.remove_prefix(static_cast<std::size_t>(sent));
+        continue;
+      }
       const ssize_t sent = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
       if (sent <= 0) return false;
       bytes.remove_prefix(static_cast<std::size_t>(sent));
@@ -64,7 +104,10 @@ class Client {
     return true;
   }
 
-  void EndSending() { ::shutdown(fd_.get(), SHUT_WR); }
+  void EndSending() {
+    if (tls_ != nullptr) ::SSL_shutdown(tls_.get());
+    ::shutdown(fd_.get(), SHUT_WR);
+  }
 
   Answer Receive(bool only_head = false) {
     Answer answer;
@@ -87,22 +130,54 @@ class Client {
     return Receive();
   }
 
+  /// Up to `size` bytes as they come, without TLS; 0: the connection has ended.
+  std::size_t Take(char* bytes, std::size_t size) {
+    return static_cast<std::size_t>(std::max<ssize_t>(::recv(fd_.get(), bytes, size, 0), 0));
+  }
+
   /// Nothing further came before the server ended the connection.
   bool IsEnded() { return received_.empty() && !More() && errno != EAGAIN; }
 
   /// Within `milliseconds`.
   bool IsReadable(int milliseconds) {
+    if (tls_ != nullptr) return IsReadableThroughTls(milliseconds);
     pollfd entry = {.fd = fd_.get(), .events = POLLIN, .revents = 0};
     return ::poll(&entry, 1, milliseconds) > 0;
   }
 
  private:
+  static constexpr std::size_t kMost = std::size_t{1} << 20;
+
   bool More() {
     char bytes[16384];
     errno = 0;
+    if (tls_ != nullptr) {
+      const int got = ::SSL_read(tls_.get(), bytes, sizeof(bytes));
+      if (got > 0) received_.append(bytes, static_cast<std::size_t>(got));
+      return got > 0;
+    }
     const ssize_t size = ::recv(fd_.get(), bytes, sizeof(bytes), 0);
     if (size > 0) received_.append(bytes, static_cast<std::size_t>(size));
     return size > 0;
+  }
+
+  // What comes may be for TLS alone.
+  bool IsReadableThroughTls(int milliseconds) {
+    const MonoNs end = SystemClock::MonoNow() + milliseconds * std::int64_t{1'000'000};
+    const int flags = ::fcntl(fd_.get(), F_GETFL);
+    ::fcntl(fd_.get(), F_SETFL, flags | O_NONBLOCK);
+    bool readable = false;
+    for (;;) {
+      char byte = 0;
+      const int got = ::SSL_peek(tls_.get(), &byte, 1);
+      readable = got > 0 || ::SSL_get_error(tls_.get(), got) != SSL_ERROR_WANT_READ;
+      const std::int64_t left_ms = (end - SystemClock::MonoNow()) / 1'000'000;
+      if (readable || left_ms < 0) break;
+      pollfd entry = {.fd = fd_.get(), .events = POLLIN, .revents = 0};
+      ::poll(&entry, 1, static_cast<int>(left_ms) + 1);
+    }
+    ::fcntl(fd_.get(), F_SETFL, flags);
+    return readable;
   }
 
   std::string Cut(std::size_t size) {
@@ -112,6 +187,7 @@ class Client {
   }
 
   UniqueFd fd_;
+  std::unique_ptr<SSL, decltype(&SSL_free)> tls_{nullptr, &SSL_free};
   std::string received_;
 };
 
@@ -157,9 +233,17 @@ std::string PostChunks(std::string_view chunks) {
          std::string(chunks);
 }
 
-class HttpServerTest : public ::testing::Test {
+class ServerFixture : public ::testing::Test {
  protected:
   static constexpr std::size_t kBodyLimit = 1000;
+
+  void UseTls() {
+    ::signal(SIGPIPE, SIG_IGN);  // which OpenSSL's clients get
+    const Result<TlsFiles> files =
+        MakeTlsFiles(folder_.path(), NamesOfServer("127.0.0.1", {}), SystemClock::WallNow());
+    ASSERT_TRUE(files.ok()) << files.status().ToString();
+    options_.tls = *files;
+  }
 
   void Start() {
     Result<std::unique_ptr<HttpServer>> server = HttpServer::Start(
@@ -177,7 +261,13 @@ class HttpServerTest : public ::testing::Test {
 
   void TearDown() override { gate_.Open(); }
 
-  Client Connect(int receive_buffer = 0) { return Client(server_->port(), receive_buffer); }
+  Client Connect(int receive_buffer = 0) {
+    Client client(server_->port(), receive_buffer);
+    if (options_.tls) {
+      EXPECT_TRUE(client.SpeakTls({.trusted = options_.tls->certificate}));
+    }
+    return client;
+  }
 
   HttpResponse Answer(const HttpRequest& request) {
     HttpResponse response;
@@ -199,13 +289,26 @@ class HttpServerTest : public ::testing::Test {
     return response;
   }
 
+  ScratchDir folder_;
+  HttpStats stats_;
   HttpServerOptions options_;
   std::pair<std::string, std::string> header_;
   Gate gate_;
   std::unique_ptr<HttpServer> server_;  // ends first
 };
 
-TEST_F(HttpServerTest, AnswersRequestAfterRequestOfOneConnection) {
+/// What holds with TLS as without.
+class HttpServerTest : public ServerFixture, public ::testing::WithParamInterface<bool> {
+ protected:
+  void SetUp() override {
+    if (GetParam()) UseTls();
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Ways, HttpServerTest, ::testing::Bool(),
+                         [](const auto& way) { return way.param ? "Tls" : "Plain"; });
+
+TEST_P(HttpServerTest, AnswersRequestAfterRequestOfOneConnection) {
   Start();
   Client client = Connect();
   struct Answer answer = client.Ask(Get("/a%20b?c=d&e"));
@@ -229,7 +332,7 @@ TEST_F(HttpServerTest, AnswersRequestAfterRequestOfOneConnection) {
   EXPECT_TRUE(client.IsEnded());
 }
 
-TEST_F(HttpServerTest, KnowsHttp10) {
+TEST_P(HttpServerTest, KnowsHttp10) {
   Start();
   Client client = Connect();
   EXPECT_TRUE(client.Ask("GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").keeps());
@@ -237,7 +340,7 @@ TEST_F(HttpServerTest, KnowsHttp10) {
   EXPECT_TRUE(client.IsEnded());
 }
 
-TEST_F(HttpServerTest, AnswersPipelinedRequestsInOrder) {
+TEST_P(HttpServerTest, AnswersPipelinedRequestsInOrder) {
   Start();
   Client client = Connect();
   std::string requests;
@@ -260,7 +363,7 @@ TEST_F(HttpServerTest, AnswersPipelinedRequestsInOrder) {
   sender.join();
 }
 
-TEST_F(HttpServerTest, TakesRequestsByteByByte) {
+TEST_P(HttpServerTest, TakesRequestsByteByByte) {
   Start();
   Client client = Connect();
   for (const std::string& request :
@@ -270,7 +373,7 @@ TEST_F(HttpServerTest, TakesRequestsByteByByte) {
   }
 }
 
-TEST_F(HttpServerTest, AnswersClientsThatHaveEndedSending) {
+TEST_P(HttpServerTest, AnswersClientsThatHaveEndedSending) {
   Start();
   Client client = Connect();
   client.Send(Post("/echo", "body"));
@@ -279,7 +382,7 @@ TEST_F(HttpServerTest, AnswersClientsThatHaveEndedSending) {
   EXPECT_TRUE(client.IsEnded());
 }
 
-TEST_F(HttpServerTest, LeavesTheBodyOut) {
+TEST_P(HttpServerTest, LeavesTheBodyOut) {
   Start();
   Client client = Connect();
   client.Send("HEAD /a HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -294,7 +397,7 @@ TEST_F(HttpServerTest, LeavesTheBodyOut) {
   EXPECT_EQ(client.Ask("nonsense\r\n\r\n").body, "this is no HTTP request\n");
 }
 
-TEST_F(HttpServerTest, TakesChunks) {
+TEST_P(HttpServerTest, TakesChunks) {
   Start();
   Client client = Connect();
   EXPECT_EQ(client.Ask(PostChunks("3\r\nabc\r\nA;n=v\r\n0123456789\r\n0\r\nMore: 1\r\n\r\n")).body,
@@ -310,7 +413,7 @@ TEST_F(HttpServerTest, TakesChunks) {
   EXPECT_EQ(endless.Ask(PostChunks("1;" + std::string(20'000, 'x'))).status(), 400);
 }
 
-TEST_F(HttpServerTest, TellsToContinue) {
+TEST_P(HttpServerTest, TellsToContinue) {
   Start();
   Client client = Connect();
   const std::string head =
@@ -327,14 +430,14 @@ TEST_F(HttpServerTest, TellsToContinue) {
   EXPECT_EQ(other.Ask(Post("/echo", "body", "Expect: tea\r\n")).status(), 417);
 }
 
-TEST_F(HttpServerTest, TakesLargeBodies) {
+TEST_P(HttpServerTest, TakesLargeBodies) {
   Start();
   Client client = Connect();
   const std::string body(std::size_t{4} << 20, 'b');
   EXPECT_EQ(client.Ask(Post("/large", body)).body, "POST /large? " + body);
 }
 
-TEST_F(HttpServerTest, RefusesBodiesThatAreTooLarge) {
+TEST_P(HttpServerTest, RefusesBodiesThatAreTooLarge) {
   Start();
   const std::string full(kBodyLimit, 'b');
   EXPECT_EQ(Connect().Ask(Post("/echo", full)).status(), 200);
@@ -359,7 +462,7 @@ TEST_F(HttpServerTest, RefusesBodiesThatAreTooLarge) {
   EXPECT_EQ(eager.Ask(Post("/echo", std::string(std::size_t{8} << 20, 'b'))).status(), 413);
 }
 
-TEST_F(HttpServerTest, RefusesBodiesThatAreTooLargeTogether) {
+TEST_P(HttpServerTest, RefusesBodiesThatAreTooLargeTogether) {
   options_.body_bytes_limit = 100;
   Start();
   const std::string most(60, 'b');
@@ -388,7 +491,7 @@ TEST_F(HttpServerTest, RefusesBodiesThatAreTooLargeTogether) {
   EXPECT_EQ(Connect().Ask(Post("/echo", std::string(100, 'b'))).status(), 200);
 }
 
-TEST_F(HttpServerTest, RefusesWhatTheQueueDoesNotHold) {
+TEST_P(HttpServerTest, RefusesWhatTheQueueDoesNotHold) {
   options_.workers = 1;
   options_.queue_limit = 1;
   Start();
@@ -414,7 +517,7 @@ TEST_F(HttpServerTest, RefusesWhatTheQueueDoesNotHold) {
   EXPECT_EQ(refused.Ask(Get("/echo")).status(), 200);
 }
 
-TEST_F(HttpServerTest, BoundsTheHead) {
+TEST_P(HttpServerTest, BoundsTheHead) {
   Start();
   const std::string most = Get("/a", "X: \r\n");
   const std::string filler(limits::kServerHeadBytes - most.size(), 'x');
@@ -431,7 +534,7 @@ TEST_F(HttpServerTest, BoundsTheHead) {
   EXPECT_EQ(lines.Receive().status(), 431);
 }
 
-TEST_F(HttpServerTest, RefusesBadRequests) {
+TEST_P(HttpServerTest, RefusesBadRequests) {
   Start();
   const struct {
     std::string request;
@@ -471,7 +574,7 @@ TEST_F(HttpServerTest, RefusesBadRequests) {
   }
 }
 
-TEST_F(HttpServerTest, TakesTheServersNameOffATarget) {
+TEST_P(HttpServerTest, TakesTheServersNameOffATarget) {
   Start();
   Client client = Connect();
   EXPECT_EQ(client.Ask(Get("http://here:80/a?b")).body, "GET /a?b ");
@@ -481,7 +584,7 @@ TEST_F(HttpServerTest, TakesTheServersNameOffATarget) {
   EXPECT_EQ(client.Ask(Get("/http://x")).body, "GET /http://x? ");
 }
 
-TEST_F(HttpServerTest, NeverSplitsAnAnswer) {
+TEST_P(HttpServerTest, NeverSplitsAnAnswer) {
   Start();
   Client client = Connect();
   const std::pair<std::string, std::string> kBad[] = {{"A", "b\r\nEvil: 1"},
@@ -508,7 +611,7 @@ TEST_F(HttpServerTest, NeverSplitsAnAnswer) {
   EXPECT_TRUE(client.Ask(Get("/header")).Has("\r\nCache-Control: no-store, max-age=0\r\n"));
 }
 
-TEST_F(HttpServerTest, KeepsExceptionsToItself) {
+TEST_P(HttpServerTest, KeepsExceptionsToItself) {
   Start();
   Client client = Connect();
   for (const std::string& request : {Get("/throw"), Get("/throw-int"), Post("/unjudged", "body")}) {
@@ -519,7 +622,7 @@ TEST_F(HttpServerTest, KeepsExceptionsToItself) {
   }
 }
 
-TEST_F(HttpServerTest, CutsOffSlowHeads) {
+TEST_P(HttpServerTest, CutsOffSlowHeads) {
   options_.head_seconds = 1;
   Start();
   Client silent = Connect();
@@ -540,7 +643,7 @@ TEST_F(HttpServerTest, CutsOffSlowHeads) {
   EXPECT_EQ(kept.Ask(Get("/a")).status(), 200);
 }
 
-TEST_F(HttpServerTest, CutsOffSlowBodies) {
+TEST_P(HttpServerTest, CutsOffSlowBodies) {
   options_.body_seconds = 1;
   Start();
   Client slow = Connect();
@@ -557,7 +660,7 @@ TEST_F(HttpServerTest, CutsOffSlowBodies) {
   EXPECT_EQ(Connect().Ask(Get("/a")).status(), 200);
 }
 
-TEST_F(HttpServerTest, CutsOffSlowReaders) {
+TEST_P(HttpServerTest, CutsOffSlowReaders) {
   options_.body_seconds = 1;
   options_.connections_limit = 1;
   Start();
@@ -573,7 +676,7 @@ TEST_F(HttpServerTest, CutsOffSlowReaders) {
   EXPECT_LT(answer.body.size(), std::size_t{5} << 20);
 }
 
-TEST_F(HttpServerTest, EndsIdleConnections) {
+TEST_P(HttpServerTest, EndsIdleConnections) {
   options_.idle_seconds = 1;
   Start();
   Client client = Connect();
@@ -581,7 +684,7 @@ TEST_F(HttpServerTest, EndsIdleConnections) {
   EXPECT_TRUE(client.IsEnded());
 }
 
-TEST_F(HttpServerTest, EndsTheLongestIdleConnectionForANewOne) {
+TEST_P(HttpServerTest, EndsTheLongestIdleConnectionForANewOne) {
   options_.connections_limit = 2;
   Start();
   Client first = Connect();
@@ -595,7 +698,7 @@ TEST_F(HttpServerTest, EndsTheLongestIdleConnectionForANewOne) {
   EXPECT_TRUE(first.Ask(Get("/a")).keeps());
 }
 
-TEST_F(HttpServerTest, LetsClientsWaitWhileAllConnectionsAreBusy) {
+TEST_P(HttpServerTest, LetsClientsWaitWhileAllConnectionsAreBusy) {
   options_.connections_limit = 2;
   Start();
   Client first = Connect();
@@ -603,16 +706,21 @@ TEST_F(HttpServerTest, LetsClientsWaitWhileAllConnectionsAreBusy) {
   Client second = Connect();
   second.Send(Get("/wait"));
   gate_.AwaitArrived(2);
-  Client third = Connect();
-  third.Send(Get("/a"));
-  EXPECT_FALSE(third.IsReadable(50));
+  std::atomic<bool> answered = false;
+  std::thread third([&] {
+    EXPECT_EQ(Connect().Ask(Get("/a")).status(), 200);
+    answered = true;
+  });
+  // Long enough for any answer to come.
+  EXPECT_FALSE(second.IsReadable(50));
+  EXPECT_FALSE(answered);
   gate_.Open();
-  EXPECT_EQ(third.Receive().status(), 200);
+  third.join();
   EXPECT_EQ(first.Receive().status(), 200);
   EXPECT_EQ(second.Receive().status(), 200);
 }
 
-TEST_F(HttpServerTest, StopsOnceAllIsAnswered) {
+TEST_P(HttpServerTest, StopsOnceAllIsAnswered) {
   options_.head_seconds = 60;
   Start();
   Client idle = Connect();
@@ -633,7 +741,7 @@ TEST_F(HttpServerTest, StopsOnceAllIsAnswered) {
   server_->Stop(20);
 }
 
-TEST_F(HttpServerTest, StopWaitsNoLongerThanItsGrace) {
+TEST_P(HttpServerTest, StopWaitsNoLongerThanItsGrace) {
   Start();
   Client running = Connect();
   running.Send(Get("/wait"));
@@ -644,7 +752,7 @@ TEST_F(HttpServerTest, StopWaitsNoLongerThanItsGrace) {
   EXPECT_EQ(running.Receive().status(), 200);
 }
 
-TEST_F(HttpServerTest, MayBeDestroyedWithConnectionsInEveryState) {
+TEST_P(HttpServerTest, MayBeDestroyedWithConnectionsInEveryState) {
   options_.workers = 1;
   for (int round = 0; round < 10; ++round) {
     Start();
@@ -675,7 +783,7 @@ TEST_F(HttpServerTest, MayBeDestroyedWithConnectionsInEveryState) {
   }
 }
 
-TEST_F(HttpServerTest, IsDestroyedOnceTheHandlerReturns) {
+TEST_P(HttpServerTest, IsDestroyedOnceTheHandlerReturns) {
   options_.workers = 1;
   Start();
   Client running = Connect();
@@ -689,7 +797,34 @@ TEST_F(HttpServerTest, IsDestroyedOnceTheHandlerReturns) {
   EXPECT_TRUE(waiting.IsReadable(10'000));
 }
 
-TEST_F(HttpServerTest, ClientsGetTheirOwnAnswers) {
+TEST_P(HttpServerTest, TellsWhatBecameOfRequests) {
+  std::mutex mutex;
+  std::vector<std::pair<std::string, int>> told;
+  options_.stats = &stats_;
+  options_.on_answer = [&](const HttpOutcome& outcome) {
+    const std::lock_guard lock(mutex);
+    told.emplace_back(outcome.path, outcome.status);
+    EXPECT_GE(outcome.ns, 0);
+    EXPECT_LT(outcome.ns, 20 * kNanosPerSecond);
+  };
+  Start();
+  Client client = Connect();
+  const std::string request = Post("/echo", "body");
+  const struct Answer answer = client.Ask(request);
+  EXPECT_EQ(stats_.bytes_in, request.size());
+  client.Ask(Get("/throw"));
+  client.Ask(Post("/none", "b"));
+  Connect().Ask("nonsense\r\n\r\n");
+  server_.reset();
+  EXPECT_EQ(told, (std::vector<std::pair<std::string, int>>{
+                      {"/echo", 200}, {"/throw", 500}, {"/none", 413}, {"", 400}}));
+  EXPECT_EQ(stats_.connections, 2U);
+  EXPECT_EQ(stats_.connections_open, 0U);
+  EXPECT_GE(stats_.bytes_out, answer.head.size() + answer.body.size());
+  EXPECT_EQ(stats_.requests_waiting, 0U);
+}
+
+TEST_P(HttpServerTest, ClientsGetTheirOwnAnswers) {
   Start();
   std::atomic<int> good = 0;
   std::vector<std::thread> clients;
@@ -709,7 +844,7 @@ TEST_F(HttpServerTest, ClientsGetTheirOwnAnswers) {
   EXPECT_EQ(good, 8 * 200);
 }
 
-TEST_F(HttpServerTest, OutlivesRandomRequests) {
+TEST_P(HttpServerTest, OutlivesRandomRequests) {
   options_.connections_limit = 16;
   Start();
   std::mt19937 random(20240607);
@@ -745,6 +880,233 @@ TEST_F(HttpServerTest, OutlivesRandomRequests) {
     while (!client.Receive().head.empty()) {
     }
   }
+  EXPECT_EQ(Connect().Ask(Get("/a")).status(), 200);
+}
+
+/// What there is only with TLS.
+class TlsServerTest : public ServerFixture {
+ protected:
+  void SetUp() override { UseTls(); }
+  void TearDown() override {
+    ServerFixture::TearDown();
+    server_.reset();
+  }
+  Client ConnectPlainly() { return Client(server_->port()); }
+  TlsOffer Offer() const { return {.trusted = options_.tls->certificate}; }
+
+  std::atomic<int> taken_ = 0;  // changes of the certificate
+  std::atomic<int> refused_ = 0;
+};
+
+std::string CommonNameOf(SSL* tls) {
+  const std::unique_ptr<X509, decltype(&X509_free)> shown(::SSL_get1_peer_certificate(tls),
+                                                          &X509_free);
+  char name[100] = {};
+  ::X509_NAME_get_text_by_NID(::X509_get_subject_name(shown.get()), NID_commonName, name,
+                              sizeof(name));
+  return name;
+}
+
+std::string SerialOf(SSL* tls) {
+  const std::unique_ptr<X509, decltype(&X509_free)> shown(::SSL_get1_peer_certificate(tls),
+                                                          &X509_free);
+  const ASN1_INTEGER* const serial = ::X509_get0_serialNumber(shown.get());
+  return {reinterpret_cast<const char*>(serial->data), static_cast<std::size_t>(serial->length)};
+}
+
+TEST_F(TlsServerTest, SpeaksCurrentProtocolsOnly) {
+  Start();
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
+    Client client = ConnectPlainly();
+    TlsOffer offer = Offer();
+    offer.lowest = offer.highest = version;
+    ASSERT_TRUE(client.SpeakTls(offer));
+    EXPECT_EQ(::SSL_version(client.tls()), version);
+    EXPECT_EQ(CommonNameOf(client.tls()), "headway server");
+    EXPECT_EQ(client.Ask(Get("/a")).body, "GET /a? ");
+  }
+  for (const int version : {TLS1_VERSION, TLS1_1_VERSION}) {
+    Client client = ConnectPlainly();
+    TlsOffer offer = Offer();
+    offer.lowest = offer.highest = version;
+    offer.ciphers = "ALL:@SECLEVEL=0";
+    EXPECT_FALSE(client.SpeakTls(offer));
+  }
+  // Not with a block cipher, and not with a key that is good for what was recorded before.
+  for (const char* const ciphers : {"ECDHE+AES128+SHA256:!AESGCM", "kRSA", "aNULL:eNULL"}) {
+    Client client = ConnectPlainly();
+    TlsOffer offer = Offer();
+    offer.highest = TLS1_2_VERSION;
+    offer.ciphers = ciphers;
+    EXPECT_FALSE(client.SpeakTls(offer)) << ciphers;
+  }
+}
+
+TEST_F(TlsServerTest, IsRefusedByWhoDoesNotKnowItsCertificate) {
+  Start();
+  const ScratchDir other;
+  const Result<TlsFiles> stranger =
+      MakeTlsFiles(other.path(), NamesOfServer("127.0.0.1", {}), SystemClock::WallNow());
+  ASSERT_TRUE(stranger.ok());
+  EXPECT_FALSE(ConnectPlainly().SpeakTls({.trusted = stranger->certificate}));
+  EXPECT_TRUE(ConnectPlainly().SpeakTls(Offer()));
+}
+
+TEST_F(TlsServerTest, TellsPlainClientsWhatItSpeaks) {
+  options_.stats = &stats_;
+  Start();
+  for (const std::string& words : {Get("/a"), Post("/echo", std::string(100'000, 'b')),
+                                   std::string("\x80\x01"), std::string("\r\n")}) {
+    Client client = ConnectPlainly();
+    const struct Answer answer = client.Ask(words);
+    EXPECT_EQ(answer.status(), 400);
+    EXPECT_EQ(answer.body, "this server speaks TLS: its URL begins with https://\n");
+    EXPECT_FALSE(answer.keeps());
+    EXPECT_TRUE(client.IsEnded());
+  }
+  EXPECT_EQ(Connect().Ask(Get("/a")).status(), 200);
+  while (stats_.connections_open > 0) std::this_thread::yield();
+  EXPECT_EQ(stats_.handshakes, 1U);
+  EXPECT_EQ(stats_.handshakes_failed, 4U);
+}
+
+TEST_F(TlsServerTest, EndsWhatBecomesNoHandshake) {
+  Start();
+  std::mt19937 random(20240608);
+  for (int i = 0; i < 200; ++i) {
+    Client client = ConnectPlainly();
+    std::string bytes = "\x16\x03\x01";
+    for (std::size_t n = random() % 600; n > 0; --n) bytes += static_cast<char>(random());
+    client.Send(bytes);
+    if (i % 2 == 0) client.EndSending();
+    if (i % 4 == 0) continue;  // leaves without a word
+    client.EndSending();
+    char rest[64];
+    while (client.IsReadable(10'000) && client.Take(rest, sizeof(rest))) {
+    }
+  }
+  EXPECT_EQ(Connect().Ask(Get("/a")).status(), 200);
+}
+
+TEST_F(TlsServerTest, CutsOffSlowHandshakes) {
+  options_.head_seconds = 1;
+  Start();
+  Client kept = Connect();
+  EXPECT_EQ(kept.Ask(Get("/a")).status(), 200);
+  Client silent = ConnectPlainly();
+  Client slow = ConnectPlainly();
+  Client after_it = Connect();  // has shaken hands, and says nothing more
+  // The beginning of a hello, byte by byte, is no excuse.
+  slow.Send("\x16");
+  for (int i = 0; i < 400 && !slow.IsReadable(25); ++i) {
+    slow.Send(i == 0 ? "\x03" : i == 1 ? "\x01" : "\x02");
+    EXPECT_EQ(kept.Ask(Get("/a")).status(), 200);
+  }
+  EXPECT_TRUE(slow.IsReadable(0));
+  EXPECT_TRUE(silent.IsEnded());
+  EXPECT_TRUE(after_it.IsEnded());
+  EXPECT_EQ(kept.Ask(Get("/a")).status(), 200);
+}
+
+TEST_F(TlsServerTest, TakesHandshakesByteByByte) {
+  Start();
+  Client client = ConnectPlainly();
+  // What OpenSSL would send, in pieces of one byte.
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(
+      ::SSL_CTX_new(::TLS_client_method()), &SSL_CTX_free);
+  ASSERT_EQ(::SSL_CTX_load_verify_file(context.get(), options_.tls->certificate.c_str()), 1);
+  ::SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+  const std::unique_ptr<SSL, decltype(&SSL_free)> tls(::SSL_new(context.get()), &SSL_free);
+  BIO* const in = ::BIO_new(::BIO_s_mem());
+  BIO* const out = ::BIO_new(::BIO_s_mem());
+  ::SSL_set_bio(tls.get(), in, out);
+  int done = 0;
+  for (int turns = 0; turns < 10'000 && done != 1; ++turns) {
+    done = ::SSL_connect(tls.get());
+    char bytes[4096];
+    for (int size = 0; (size = ::BIO_read(out, bytes, sizeof(bytes))) > 0;) {
+      for (int i = 0; i < size; ++i) ASSERT_TRUE(client.Send({bytes + i, 1}));
+    }
+    if (done == 1) break;
+    ASSERT_EQ(::SSL_get_error(tls.get(), done), SSL_ERROR_WANT_READ);
+    const std::size_t got = client.Take(bytes, 1);
+    ASSERT_EQ(got, 1U);
+    ::BIO_write(in, bytes, 1);
+  }
+  EXPECT_EQ(done, 1);
+}
+
+TEST_F(TlsServerTest, WhoSaysNothingTakesNobodysPlace) {
+  options_.connections_limit = 8;
+  Start();
+  std::vector<Client> silent;
+  for (int i = 0; i < 8; ++i) silent.push_back(ConnectPlainly());
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_EQ(Connect().Ask(Get("/a")).status(), 200);
+  }
+  EXPECT_TRUE(silent.front().IsEnded());
+}
+
+TEST_F(TlsServerTest, ServesManyAtATime) {
+  options_.stats = &stats_;
+  options_.connections_limit = 64;
+  Start();
+  std::atomic<int> good = 0;
+  std::vector<std::thread> clients;
+  for (int c = 0; c < 32; ++c) {
+    clients.emplace_back([&, c] {
+      for (int i = 0; i < 10; ++i) {
+        Client client = Connect();
+        const std::string body(1000, static_cast<char>('a' + c % 26));
+        good += client.Ask(Post("/echo", body)).body == "POST /echo? " + body;
+        good += client.Ask(Get("/much?100000")).body.size() == 100'000;
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(good, 32 * 10 * 2);
+  EXPECT_EQ(stats_.handshakes, 320U);
+  EXPECT_GE(stats_.bytes_in, 320U * 1000);
+  EXPECT_GE(stats_.bytes_out, 320U * 100'000);
+}
+
+TEST_F(TlsServerTest, SaysThatItEndsTheConnection) {
+  Start();
+  Client client = Connect();
+  EXPECT_EQ(client.Ask(Get("/a", "Connection: close\r\n")).status(), 200);
+  EXPECT_TRUE(client.IsEnded());
+  EXPECT_EQ(::SSL_get_shutdown(client.tls()) & SSL_RECEIVED_SHUTDOWN, SSL_RECEIVED_SHUTDOWN);
+}
+
+TEST_F(TlsServerTest, TakesANewCertificateWhileItRuns) {
+  options_.stats = &stats_;
+  options_.on_tls_files = [&](const Status& status) { ++(status.ok() ? taken_ : refused_); };
+  const TlsFiles first = *options_.tls;
+  Start();
+  Client before = Connect();
+  const std::string serial = SerialOf(before.tls());
+  const std::int64_t expires = stats_.certificate_expires;
+  // One whose key is another one is no good, and changes nothing.
+  const ScratchDir other;
+  const Result<TlsFiles> next = MakeTlsFiles(other.path(), NamesOfServer("127.0.0.1", {}),
+                                             SystemClock::WallNow() + kNanosPerSecond);
+  ASSERT_TRUE(next.ok());
+  ASSERT_EQ(::rename(first.certificate.c_str(), (first.certificate + ".old").c_str()), 0);
+  ASSERT_EQ(::rename(next->certificate.c_str(), first.certificate.c_str()), 0);
+  while (refused_ == 0) std::this_thread::yield();
+  Client still = ConnectPlainly();
+  ASSERT_TRUE(still.SpeakTls({.trusted = first.certificate + ".old"}));
+  EXPECT_EQ(SerialOf(still.tls()), serial);
+  EXPECT_EQ(taken_, 0);
+  // With its key it counts, and who is connected goes on.
+  ASSERT_EQ(::rename(next->key.c_str(), first.key.c_str()), 0);
+  while (taken_ == 0) std::this_thread::yield();
+  EXPECT_NE(SerialOf(Connect().tls()), serial);
+  EXPECT_EQ(before.Ask(Get("/a")).status(), 200);
+  EXPECT_GT(stats_.certificate_expires, expires);
+  // What disappears is kept.
+  ASSERT_EQ(::unlink(first.key.c_str()), 0);
+  while (refused_ == 1) std::this_thread::yield();
   EXPECT_EQ(Connect().Ask(Get("/a")).status(), 200);
 }
 

@@ -156,6 +156,7 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
   std::deque<std::string> unpacked_slots;  // what batches point to
   struct Known {
     store::Journal journal;    // as it will be
+    bool fresh = false;        // it is not there yet
     std::uint64_t stored = 0;  // slots that are there already
     std::optional<Sum> sum;    // of the journal as it will be
   };
@@ -227,7 +228,7 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
       if (const auto kept = sums_.find(uid); kept != sums_.end() && kept->second.slots == stored) {
         sum = kept->second;
       }
-      known = journals.emplace(uid, Known{std::move(journal), stored, sum}).first;
+      known = journals.emplace(uid, Known{std::move(journal), !found.ok(), stored, sum}).first;
     }
     store::Journal& journal = known->second.journal;
     std::uint64_t& have = journal.state.slots;
@@ -318,6 +319,15 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
     }
   }
   HEADWAY_RETURN_IF_ERROR(kept);
+  for (const auto& [uid, known] : journals) counts_.journals += known.fresh ? 1U : 0U;
+  for (const store::Batch& batch : batches) {
+    counts_.slots += batch.slots.size() / kSlotBytes;
+    counts_.bytes += batch.slots.size();
+    for (const packing::PackedSlots& packed : batch.packed) {
+      counts_.slots += packed.slots;
+      counts_.bytes += packed.bytes.size();
+    }
+  }
   return response;
 }
 

@@ -2,6 +2,7 @@
 
 #include <headway/v1/journal_service.pb.h>
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -13,6 +14,13 @@
 
 namespace headway::server {
 
+/// What has been taken in since the server started. Any thread may read.
+struct JournalCounts {
+  std::atomic<std::uint64_t> journals = 0;  ///< new ones
+  std::atomic<std::uint64_t> slots = 0;     ///< acknowledged, without what was there already
+  std::atomic<std::uint64_t> bytes = 0;     ///< of these slots, packed as they came
+};
+
 /// JournalService of proto/: takes in journals. Any thread; pieces are kept one request at a time.
 class JournalService {
  public:
@@ -20,6 +28,7 @@ class JournalService {
   JournalService(store::RecordStore* store, const Clock* clock) : store_(store), clock_(clock) {}
 
   void AddTo(ConnectRouter* router);
+  const JournalCounts& counts() const { return counts_; }
 
   Result<v1::AppendJournalsResponse> AppendJournals(const Caller& caller,
                                                     const v1::AppendJournalsRequest& request);
@@ -37,6 +46,7 @@ class JournalService {
     std::uint32_t crc = 0;
   };
   std::map<JournalUid, Sum> sums_;
+  JournalCounts counts_;
 };
 
 }  // namespace headway::server

@@ -23,10 +23,12 @@ constexpr PermissionFacts kPermissions[] = {
     {Permission::kOperationsCancel, "operations.cancel"},
     {Permission::kOperationsDelete, "operations.delete"},
     {Permission::kJournalsAppend, "journals.append"},
+    {Permission::kSeriesWrite, "series.write"},
     {Permission::kTokensCreate, "tokens.create"},
     {Permission::kTokensList, "tokens.list"},
     {Permission::kTokensRevoke, "tokens.revoke"},
     {Permission::kAuditList, "audit.list"},
+    {Permission::kServerMetrics, "server.metrics"},
     {Permission::kServerGet, "server.get"},
 };
 
@@ -36,14 +38,16 @@ struct RoleFacts {
 };
 constexpr Permissions kReading(Permission::kRunsList, Permission::kRunsGet,
                                Permission::kProjectsList, Permission::kOperationsGet,
-                               Permission::kOperationsList, Permission::kServerGet);
+                               Permission::kOperationsList, Permission::kServerMetrics,
+                               Permission::kServerGet);
 constexpr RoleFacts kRoles[] = {
     {"viewer", kReading},
-    {"writer", Permissions(Permission::kJournalsAppend, Permission::kServerGet)},
-    {"editor",
-     kReading.With(Permissions(Permission::kRunsCreate, Permission::kRunsUpdate,
-                               Permission::kRunsDelete, Permission::kOperationsCancel,
-                               Permission::kOperationsDelete, Permission::kJournalsAppend))},
+    {"writer",
+     Permissions(Permission::kJournalsAppend, Permission::kSeriesWrite, Permission::kServerGet)},
+    {"editor", kReading.With(Permissions(Permission::kRunsCreate, Permission::kRunsUpdate,
+                                         Permission::kRunsDelete, Permission::kOperationsCancel,
+                                         Permission::kOperationsDelete, Permission::kJournalsAppend,
+                                         Permission::kSeriesWrite))},
     {"admin", Permissions::All()},
 };
 

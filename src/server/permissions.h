@@ -22,10 +22,12 @@ enum class Permission : std::uint8_t {
   kOperationsCancel,
   kOperationsDelete,
   kJournalsAppend,
+  kSeriesWrite,
   kTokensCreate,
   kTokensList,
   kTokensRevoke,
   kAuditList,
+  kServerMetrics,
   kServerGet,
 };
 

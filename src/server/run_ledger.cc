@@ -1,22 +1,33 @@
 #include "server/run_ledger.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "base/limits.h"
 #include "journal/reader.h"
+#include "model/metric.h"
 #include "runs/findings.h"
 #include "runs/merge.h"
 
 namespace headway::server {
+namespace {
 
-RunLedger::RunLedger(store::RecordStore* store, const Hearing& hearing, RunUid uid)
-    : store_(store), hearing_(hearing), uid_(uid) {
+constexpr std::size_t kCollectedMost = 1 << 18;  // points that wait to be kept: 8 MiB
+
+}  // namespace
+
+RunLedger::RunLedger(store::RecordStore* store, store::SeriesStore* points, const Hearing& hearing,
+                     RunUid uid)
+    : store_(store), points_(points), hearing_(hearing), uid_(uid) {
   StartOver();
 }
 
 void RunLedger::StartOver() {
-  sources_.clear();  // they refer to the ledger
+  sources_.clear();  // they refer to the ledger, and their metrics to its names
+  feeds_.clear();
+  collected_ = 0;
+  kept_status_ = OkStatus();
   ledger_.emplace();
   known_.clear();
 }
@@ -46,6 +57,7 @@ Status RunLedger::Refresh() {
   if (status.ok()) {
     status = runs::Merge(&sources_, {}, bytes, &*ledger_, {}).status();
   }
+  if (status.ok()) status = KeepMetrics();
   if (!status.ok()) {
     StartOver();  // where the reading stopped nobody knows
     return status;
@@ -66,6 +78,15 @@ Status RunLedger::Open(const StoredJournal& stored) {
   if (!reader.ok()) return reader.status();
   known_[stored.journal.identity.uid] = known;
   sources_.emplace_back(*std::move(reader), std::move(names), writer, ledger_->names());
+  if (points_ == nullptr) return OkStatus();
+  const JournalUid uid = stored.header.uid;
+  const Result<std::uint64_t> position = points_->PointPosition(uid_, ToHex(uid));
+  if (!position.ok()) return position.status();
+  MetricFeed feed;
+  feed.kept = feed.next = *position;
+  feeds_[uid] = std::move(feed);
+  sources_.back().ObserveMetrics(
+      [this, uid](std::span<const Record> records) { Collect(uid, records); });
   return OkStatus();
 }
 
@@ -74,6 +95,82 @@ std::map<JournalUid, std::int64_t> RunLedger::Attempts() {
   std::map<JournalUid, std::int64_t> attempts;
   for (const auto& [uid, known] : known_) attempts.emplace(uid, numbers[known.writer]);
   return attempts;
+}
+
+void RunLedger::Collect(const JournalUid& uid, std::span<const Record> records) {
+  MetricFeed& feed = feeds_[uid];
+  if (feed.stopped) return;
+  for (const Record& record : records) {
+    if (record.type != RecordType::kMetric || record.seq < feed.kept) continue;
+    MetricFeed::Column& column = feed.columns[record.name];
+    column.seqs.push_back(record.seq);
+    column.times.push_back(record.time_ns);
+    column.steps.push_back(record.a);
+    column.values.push_back(std::bit_cast<double>(record.b));
+    feed.next = record.seq + 1;
+    ++collected_;
+  }
+  if (collected_ < kCollectedMost) return;
+  const Status status = KeepMetrics();
+  if (kept_status_.ok()) kept_status_ = status;
+}
+
+Status RunLedger::KeepMetrics() {
+  HEADWAY_RETURN_IF_ERROR(kept_status_);
+  for (auto& [uid, feed] : feeds_) {
+    if (feed.columns.empty()) continue;
+    HEADWAY_RETURN_IF_ERROR(KeepMetrics(uid, &feed));
+    feed.columns.clear();
+  }
+  collected_ = 0;
+  return OkStatus();
+}
+
+Status RunLedger::KeepMetrics(const JournalUid& uid, MetricFeed* feed) {
+  const std::string source = ToHex(uid);
+  constexpr int kTries = 10;
+  for (int tries = 0; tries < kTries; ++tries) {
+    store::PointBatch batch{uid_, source, feed->kept, feed->next, {}};
+    for (const auto& [name, column] : feed->columns) {
+      if (column.times.empty()) continue;
+      const auto frame = std::ranges::find_if(batch.frames, [&](const store::PointFrame& one) {
+        return one.times_ns == column.times && one.steps == column.steps;
+      });
+      store::PointFrame& together =
+          frame != batch.frames.end() ? *frame : batch.frames.emplace_back();
+      together.times_ns = column.times;
+      together.steps = column.steps;
+      const std::string text(ledger_->names()->Text(name));
+      const MetricKind* const kind = FindMetric(text);
+      together.columns.push_back(
+          {{text, kind == nullptr ? std::string() : std::string(kind->unit), {}}, column.values});
+    }
+    const Status status = points_->AppendPoints({&batch, 1});
+    if (status.code() == Code::kFailedPrecondition || status.code() == Code::kNotFound ||
+        status.code() == Code::kResourceExhausted) {
+      // The journal has them; a server that has room for them reads them there.
+      feed->stopped = true;
+      return OkStatus();
+    }
+    if (status.code() != Code::kAborted) {
+      if (status.ok()) feed->kept = feed->next;
+      return status;
+    }
+    // Somebody else has read some of them.
+    const Result<std::uint64_t> position = points_->PointPosition(uid_, source);
+    if (!position.ok()) return position.status();
+    feed->kept = *position;
+    feed->next = std::max(feed->next, *position);
+    for (auto& [name, column] : feed->columns) {
+      const auto behind = std::ranges::lower_bound(column.seqs, *position);
+      const auto known = behind - column.seqs.begin();
+      column.seqs.erase(column.seqs.begin(), behind);
+      column.times.erase(column.times.begin(), column.times.begin() + known);
+      column.steps.erase(column.steps.begin(), column.steps.begin() + known);
+      column.values.erase(column.values.begin(), column.values.begin() + known);
+    }
+  }
+  return {Code::kUnavailable, "the metrics of journal " + source + " are being read by others"};
 }
 
 void RunLedger::Settle() {
@@ -103,7 +200,7 @@ Result<RunLedgers::Use> RunLedgers::Take(const RunUid& uid) {
   {
     const std::lock_guard lock(mutex_);
     std::shared_ptr<Use::Entry>& kept = entries_[uid];
-    if (kept == nullptr) kept = std::make_shared<Use::Entry>(store_, hearing_, uid);
+    if (kept == nullptr) kept = std::make_shared<Use::Entry>(store_, points_, hearing_, uid);
     entry = kept;
     std::erase(order_, uid);
     order_.push_back(uid);

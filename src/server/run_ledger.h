@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,14 +17,17 @@
 #include "runs/read_ahead.h"
 #include "server/stored_journal.h"
 #include "store/record_store.h"
+#include "store/series_store.h"
 
 namespace headway::server {
 
 /// RunLedger: the account of one run, kept as its journals come in: each record is read once.
 class RunLedger {
  public:
-  /// `store` and the clock must outlive it.
-  RunLedger(store::RecordStore* store, const Hearing& hearing, RunUid uid);
+  /// All must outlive it. `points` (may be null) is given the metrics that are read, those that it
+  /// does not have yet.
+  RunLedger(store::RecordStore* store, store::SeriesStore* points, const Hearing& hearing,
+            RunUid uid);
 
   /// Reads what has come since. As RecordStore; after an error the next call begins anew.
   Status Refresh();
@@ -43,13 +47,34 @@ class RunLedger {
     bool complete = false;  // nothing will ever come
   };
 
+  /// The metrics of one journal on their way into series.
+  struct MetricFeed {
+    struct Column {
+      std::vector<std::uint64_t> seqs;
+      std::vector<std::int64_t> times;
+      std::vector<std::int64_t> steps;
+      std::vector<double> values;
+    };
+    std::uint64_t kept = 0;  // what lies below is in the store
+    std::uint64_t next = 0;  // behind the last one that was read
+    bool stopped = false;    // the store takes no more of them
+    std::map<NameId, Column> columns;
+  };
+
+  void Collect(const JournalUid& uid, std::span<const Record> records);
+  Status KeepMetrics();
+  Status KeepMetrics(const JournalUid& uid, MetricFeed* feed);
   void StartOver();
   Status Open(const StoredJournal& stored);
   void Settle();
 
   store::RecordStore* store_;
+  store::SeriesStore* points_;
   Hearing hearing_;
   RunUid uid_;
+  std::map<JournalUid, MetricFeed> feeds_;
+  std::size_t collected_ = 0;  // points in all of them
+  Status kept_status_;         // of those that were kept while reading
   std::optional<ledger::Ledger> ledger_;
   std::map<JournalUid, Known> known_;
   std::vector<runs::Source> sources_;  // those that may still grow
@@ -58,8 +83,8 @@ class RunLedger {
 /// The ledgers of the runs that were asked for last. Any thread.
 class RunLedgers {
  public:
-  RunLedgers(store::RecordStore* store, const Clock* clock)
-      : store_(store), hearing_{clock, clock->Wall().ns} {}
+  RunLedgers(store::RecordStore* store, store::SeriesStore* points, const Clock* clock)
+      : store_(store), points_(points), hearing_{clock, clock->Wall().ns} {}
 
   /// A run's ledger up to date, for as long as this lives; others wait for it.
   class Use {
@@ -69,8 +94,9 @@ class RunLedgers {
    private:
     friend class RunLedgers;
     struct Entry {
-      Entry(store::RecordStore* store, const Hearing& hearing, RunUid uid)
-          : run(store, hearing, uid) {}
+      Entry(store::RecordStore* store, store::SeriesStore* points, const Hearing& hearing,
+            RunUid uid)
+          : run(store, points, hearing, uid) {}
       std::mutex mutex;
       RunLedger run;
     };
@@ -80,11 +106,17 @@ class RunLedgers {
     std::unique_lock<std::mutex> lock_;
   };
   Result<Use> Take(const RunUid& uid);
+  /// How many are held.
+  std::size_t held() const {
+    const std::lock_guard lock(mutex_);
+    return entries_.size();
+  }
 
  private:
   store::RecordStore* store_;
+  store::SeriesStore* points_;
   Hearing hearing_;
-  std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // of what follows
   std::map<RunUid, std::shared_ptr<Use::Entry>> entries_;
   std::vector<RunUid> order_;  // the one asked for last comes last
 };

@@ -74,7 +74,7 @@ class RunLedgerTest : public testing::Test {
 };
 
 TEST_F(RunLedgerTest, GrowsWithWhatComesIn) {
-  RunLedger run(store_.get(), {.clock = &clock_}, run_uid_);
+  RunLedger run(store_.get(), nullptr, {.clock = &clock_}, run_uid_);
   EXPECT_EQ(Ask(&run).state, RunState::kNotStarted);
   Record(RecordType::kJobStart);
   for (int step = 0; step < 5; ++step) Record(RecordType::kStepStart, step);
@@ -94,7 +94,7 @@ TEST_F(RunLedgerTest, GrowsWithWhatComesIn) {
 }
 
 TEST_F(RunLedgerTest, WhoIsSilentForLongHasGone) {
-  RunLedger run(store_.get(), {.clock = &clock_}, run_uid_);
+  RunLedger run(store_.get(), nullptr, {.clock = &clock_}, run_uid_);
   Record(RecordType::kJobStart);
   for (int step = 0; step < 5; ++step) Record(RecordType::kStepStart, step);
   Send();
@@ -116,14 +116,14 @@ TEST_F(RunLedgerTest, AServerThatWasDownWaitsBeforeItJudges) {
   Record(RecordType::kStepStart, 0);
   Send();
   clock_.Advance(3600 * kNanosPerSecond);
-  RunLedger run(store_.get(), {.clock = &clock_, .since = clock_.Wall().ns}, run_uid_);
+  RunLedger run(store_.get(), nullptr, {.clock = &clock_, .since = clock_.Wall().ns}, run_uid_);
   EXPECT_EQ(Ask(&run).state, RunState::kRunning);
   clock_.Advance(61 * kNanosPerSecond);
   EXPECT_EQ(Ask(&run).state, RunState::kInterrupted);
 }
 
 TEST_F(RunLedgerTest, TheLastOnesAskedForAreKept) {
-  RunLedgers ledgers(store_.get(), &clock_);
+  RunLedgers ledgers(store_.get(), nullptr, &clock_);
   Record(RecordType::kJobStart);
   Send();
   for (int i = 0; i < 200; ++i) {

@@ -157,9 +157,11 @@ Result<store::RunRow> RunRegistry::Find(const Caller& caller, const std::string&
   if (!caller.run.empty()) {
     return Status(Code::kPermissionDenied, "this token is for run \"" + caller.run + "\" only");
   }
+  std::string message = "no run \"" + label + "\" in project \"" + project + "\"";
+  // Whoever may not list runs is told of none.
+  if (!caller.permissions.Has(Permission::kRunsList)) return Status(Code::kNotFound, message);
   const Result<store::RunPage> newest = store_->ListRuns({.project = project, .count = kRunsNamed});
   if (!newest.ok()) return newest.status();
-  std::string message = "no run \"" + label + "\" in project \"" + project + "\"";
   for (std::size_t i = 0; i < newest->runs.size(); ++i) {
     message += (i == 0 ? "; the newest are: " : ", ") + newest->runs[i].label;
   }

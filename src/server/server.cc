@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -13,6 +14,7 @@
 #include "base/files.h"
 #include "base/limits.h"
 #include "base/time_format.h"
+#include "formats/prometheus/writer.h"
 #include "server/access.h"
 #include "server/config_service.h"
 #include "server/connect.h"
@@ -24,6 +26,8 @@
 #include "server/run_ledger.h"
 #include "server/run_registry.h"
 #include "server/run_service.h"
+#include "server/series_service.h"
+#include "server/server_metrics.h"
 #include "server/server_service.h"
 #include "server/tokens.h"
 #include "server/upkeep.h"
@@ -31,7 +35,8 @@
 namespace headway::server {
 namespace {
 
-constexpr std::string_view kHealth = "/healthz";
+constexpr char kHealth[] = "/healthz";
+constexpr char kMetrics[] = "/metrics";
 
 bool IsLoopback(const std::string& address) {
   if (address == "localhost") return true;
@@ -41,6 +46,42 @@ bool IsLoopback(const std::string& address) {
   return ::inet_pton(AF_INET6, address.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
+// What is asked for by its path alone.
+bool IsPage(std::string_view path) { return path == kHealth || path == kMetrics; }
+
+std::vector<std::string> PathsOf(const ConnectRouter& router) {
+  std::vector<std::string> paths = router.Paths();
+  paths.insert(paths.end(), {kHealth, kMetrics});
+  return paths;
+}
+
+std::uint64_t SizeOnDisk(const std::string& path) {
+  struct stat info;
+  return ::stat(path.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_blocks) * 512 : 0;
+}
+
+Result<std::optional<ServerCertificate>> FindCertificate(const ServerOptions& options,
+                                                         const Clock* clock, TlsFiles* files) {
+  if (!options.own_certificate && !options.tls) return std::optional<ServerCertificate>();
+  ServerCertificate found;
+  found.own = options.own_certificate;
+  const std::vector<std::string> names = NamesOfServer(options.address, options.names);
+  if (options.tls) *files = *options.tls;
+  if (options.own_certificate) {
+    Result<TlsFiles> made = MakeTlsFiles(options.dir, names, clock->Wall());
+    if (!made.ok()) return made.status();
+    *files = *std::move(made);
+    Result<std::vector<std::string>> missing = NamesMissing(files->certificate, names);
+    if (!missing.ok()) return missing.status();
+    found.names_missing = *std::move(missing);
+  }
+  Result<TlsIdentity> identity = LoadTls(*files);
+  if (!identity.ok()) return identity.status();
+  found.path = files->certificate;
+  found.facts = std::move(identity->certificate);
+  return std::optional(std::move(found));
+}
+
 }  // namespace
 
 struct Server::Impl {
@@ -48,13 +89,14 @@ struct Server::Impl {
        std::unique_ptr<Tokens> tokens_found, const Clock* clock_given)
       : access(std::move(access_found)),
         store(std::move(opened)),
-        ledgers(store.get(), clock_given),
+        ledgers(store.get(), store.get(), clock_given),
         journals(store.get(), clock_given),
         upkeep(store.get(), &ledgers, clock_given, [this](const Status& status) { Log(status); }),
         registry(store.get(), &upkeep, clock_given),
         runs(&registry, &ledgers, clock_given),
         configs(&registry, &ledgers, store.get(), clock_given),
         records(&registry, store.get(), clock_given),
+        series(store.get(), &registry, &ledgers, clock_given),
         projects(store.get(), clock_given),
         operations(store.get(), &upkeep, clock_given),
         itself(clock_given),
@@ -69,20 +111,48 @@ struct Server::Impl {
     runs.AddTo(&router);
     configs.AddTo(&router);
     records.AddTo(&router);
+    series.AddTo(&router);
     projects.AddTo(&router);
     operations.AddTo(&router);
     itself.AddTo(&router);
+    metrics.emplace(PathsOf(router), clock);
   }
 
   // Whatever needs no body is known by the head.
-  std::optional<HttpResponse> AnswerByHead(const HttpRequest& head) const {
-    if (head.path == kHealth) {
-      if (head.method == "GET" || head.method == "HEAD") return HttpResponse{.body = "ok\n"};
-      HttpResponse refusal{.status = 405, .body = "only GET and HEAD are answered\n"};
-      refusal.headers.emplace_back("Allow", "GET, HEAD");
-      return refusal;
+  std::optional<HttpResponse> RefuseByHead(const HttpRequest& head) const {
+    if (!IsPage(head.path)) return router.Refuse(head);
+    if (head.method == "GET" || head.method == "HEAD") return std::nullopt;
+    HttpResponse refusal{.status = 405, .body = "only GET and HEAD are answered\n"};
+    refusal.headers.emplace_back("Allow", "GET, HEAD");
+    return refusal;
+  }
+
+  HttpResponse Answer(const HttpRequest& request) const {
+    if (!IsPage(request.path)) return router.Answer(request);  // which refuses by the head, too
+    if (std::optional<HttpResponse> refusal = RefuseByHead(request)) return *std::move(refusal);
+    return request.path == kHealth ? HttpResponse{.body = "ok\n"} : Metrics(request);
+  }
+
+  // They are of all projects.
+  HttpResponse Metrics(const HttpRequest& request) const {
+    const Result<Caller> caller = access.Authenticate(request);
+    if (!caller.ok()) return ErrorResponse(caller.status());
+    if (!caller->permissions.Has(Permission::kServerMetrics)) {
+      return ErrorResponse({Code::kPermissionDenied,
+                            "the role " + caller->role + " has no permission server.metrics"});
     }
-    return router.Refuse(head);
+    if (!caller->project.empty()) {
+      return ErrorResponse(
+          {Code::kPermissionDenied,
+           "this token is for project \"" + caller->project + "\" only, and metrics are of all"});
+    }
+    HttpResponse response = {.type = std::string(prometheus::kContentType)};
+    response.body =
+        metrics->Write({.http = &http_stats,
+                        .journals = &journals.counts(),
+                        .ledgers = ledgers.held(),
+                        .store_bytes = SizeOnDisk(store_path) + SizeOnDisk(store_path + "-wal")});
+    return response;
   }
 
   // At most a line a second, however many ask.
@@ -91,12 +161,24 @@ struct Server::Impl {
     const MonoNs now = clock->Mono();
     if (last_log && now - *last_log < kNanosPerSecond) return;
     last_log = now;
-    std::fprintf(stderr, "headway serve: %s %s\n", FormatTime(clock->Wall()).c_str(),
-                 status.message().c_str());
+    Tell(status.message());
+  }
+
+  void Tell(const std::string& line) const {
+    std::fprintf(stderr, "headway serve: %s %s\n", FormatTime(clock->Wall()).c_str(), line.c_str());
+  }
+
+  void TellOfCertificate(const Status& status) const {
+    Tell(status.ok()
+             ? "the new certificate in " + certificate->path + " counts from now on"
+             : "a new certificate is no good, and the one before stays: " + status.message());
   }
 
   Access access;
   std::string token_path;
+  std::string store_path;
+  bool is_loopback = false;
+  std::optional<ServerCertificate> certificate;
   std::unique_ptr<store::Store> store;
   RunLedgers ledgers;
   JournalService journals;
@@ -107,12 +189,15 @@ struct Server::Impl {
   RunService runs;
   ConfigService configs;
   RecordService records;
+  SeriesService series;
   ProjectService projects;
   OperationService operations;
   ServerService itself;
   std::unique_ptr<Tokens> tokens;
   ConnectRouter router;
   const Clock* clock;
+  std::optional<ServerMetrics> metrics;
+  HttpStats http_stats;
   std::unique_ptr<HttpServer> http;  // last: it calls the others
 };
 
@@ -137,22 +222,30 @@ Result<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
     if (!found.ok()) return found.status();
     access = *std::move(found);
   }
+  HttpServerOptions http_options = {.address = options.address, .port = options.port};
+  TlsFiles files;
+  Result<std::optional<ServerCertificate>> certificate = FindCertificate(options, clock, &files);
+  if (!certificate.ok()) return certificate.status();
+  if (*certificate) http_options.tls = files;
   Result<std::unique_ptr<Tokens>> tokens = Tokens::Load(store.get(), clock);
   if (!tokens.ok()) return tokens.status();
   auto impl =
       std::make_unique<Impl>(std::move(access), std::move(store), *std::move(tokens), clock);
   impl->token_path = std::move(token_path);
+  impl->store_path = options.store_path;
+  impl->is_loopback = IsLoopback(options.address);
+  impl->certificate = *std::move(certificate);
   Impl* const raw = impl.get();
+  http_options.stats = &impl->http_stats;
+  http_options.on_tls_files = [raw](const Status& status) { raw->TellOfCertificate(status); };
+  http_options.on_answer = [raw](const HttpOutcome& outcome) { raw->metrics->Count(outcome); };
   Result<std::unique_ptr<HttpServer>> http = HttpServer::Start(
-      {.address = options.address, .port = options.port},
+      http_options,
       [raw](const HttpRequest& head) -> BodyVerdict {
-        if (head.path == kHealth) return {};
-        return {.limit = limits::kServerRequestBytes, .refusal = raw->AnswerByHead(head)};
+        if (IsPage(head.path)) return {};
+        return {.limit = limits::kServerRequestBytes, .refusal = raw->RefuseByHead(head)};
       },
-      [raw](const HttpRequest& request) {
-        if (request.path == kHealth) return *raw->AnswerByHead(request);
-        return raw->router.Answer(request);  // which refuses by the head, too
-      });
+      [raw](const HttpRequest& request) { return raw->Answer(request); });
   if (!http.ok()) return http.status();
   impl->http = *std::move(http);
   impl->upkeep.Start();
@@ -161,6 +254,8 @@ Result<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
 
 std::uint16_t Server::port() const { return impl_->http->port(); }
 const std::string& Server::token_path() const { return impl_->token_path; }
+const std::optional<ServerCertificate>& Server::certificate() const { return impl_->certificate; }
+bool Server::is_loopback() const { return impl_->is_loopback; }
 void Server::Stop(int grace_seconds) { impl_->http->Stop(grace_seconds); }
 
 }  // namespace headway::server

@@ -2,10 +2,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "server/tls.h"
 #include "store/store.h"
 
 namespace headway::server {
@@ -15,12 +18,25 @@ struct ServerOptions {
   std::string address = "127.0.0.1";
   std::uint16_t port = 0;      ///< 0: any that is free
   bool access_control = true;  ///< false only for an address of the loopback interface
+  std::optional<TlsFiles> tls = std::nullopt;  ///< the key and certificate of a server with TLS
+  /// TLS with a certificate of the server's own, which lies in `dir`; made where it is not there.
+  bool own_certificate = false;
+  std::vector<std::string> names = {};  ///< what that is good for beside the usual (NamesOfServer)
+  std::string store_path = {};          ///< where the store lies: only for its size
+};
+
+/// The certificate of a server with TLS.
+struct ServerCertificate {
+  std::string path;
+  CertificateFacts facts;
+  bool own = false;                        ///< clients have to be told of it
+  std::vector<std::string> names_missing;  ///< of those that it should be good for
 };
 
 /// Server: everything behind one port. Serves until it is destroyed.
 class Server {
  public:
-  /// InvalidArgument and FailedPrecondition as HttpServer::Start, or for a server without access
+  /// Errors as HttpServer::Start and MakeTlsFiles; InvalidArgument also for a server without access
   /// control that others could reach. `clock` must outlive it.
   static Result<std::unique_ptr<Server>> Start(const ServerOptions& options,
                                                std::unique_ptr<store::Store> store,
@@ -30,6 +46,10 @@ class Server {
   std::uint16_t port() const;
   /// Where the administrator's token lies; empty without access control.
   const std::string& token_path() const;
+  /// Nothing without TLS.
+  const std::optional<ServerCertificate>& certificate() const;
+  /// Whether only this machine reaches it.
+  bool is_loopback() const;
   /// As HttpServer::Stop.
   void Stop(int grace_seconds);
 

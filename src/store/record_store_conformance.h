@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <memory>
 #include <random>
@@ -1019,6 +1021,161 @@ TYPED_TEST_P(RecordStoreConformance, OperationsAreKept) {
   }
 }
 
+// --- Points
+
+/// A store's points of one series, whole, by (time, step, bits of the value).
+using PointKey = std::tuple<std::int64_t, std::int64_t, std::uint64_t>;
+inline std::vector<PointKey> PointKeys(SeriesStore* store, std::int64_t id) {
+  std::vector<PointKey> keys;
+  const auto add = [&keys](const Points& points) {
+    for (std::size_t i = 0; i < points.times_ns.size(); ++i) {
+      keys.emplace_back(points.times_ns[i], points.steps[i],
+                        std::bit_cast<std::uint64_t>(points.values[i]));
+    }
+  };
+  const Result<SeriesPieces> pieces = store->ReadSeries(id);
+  EXPECT_TRUE(pieces.ok()) << pieces.status().ToString();
+  if (!pieces.ok()) return keys;
+  EXPECT_EQ(pieces->ids.size(), pieces->summaries.size());
+  for (std::size_t i = 0; i < pieces->ids.size(); ++i) {
+    const Result<Points> points = store->ReadPiece(pieces->ids[i]);
+    EXPECT_TRUE(points.ok()) << points.status().ToString();
+    if (!points.ok()) return keys;
+    EXPECT_EQ(series::Summarize(points->times_ns, points->steps, points->values).count,
+              pieces->summaries[i].count);
+    add(*points);
+  }
+  add(pieces->tail);
+  std::sort(keys.begin(), keys.end());
+  return keys;
+}
+
+// Whatever comes in whatever portions: what is read is what was written.
+TYPED_TEST_P(RecordStoreConformance, PointsAreKeptAsTheyCame) {
+  std::mt19937_64 random(11);
+  ASSERT_TRUE(this->store_->CreateRun(NewRun("p", "r", 1), {}).ok());
+  const RunUid run = NewRun("p", "r", 1).uid;
+  std::map<std::string, std::map<SeriesKey, std::vector<PointKey>>> model;
+  std::map<std::string, std::uint64_t> positions;
+  const std::vector<std::vector<SeriesKey>> shapes = {
+      {{"loss", "1", {}}},
+      {{"gpu_utilization", "%", {{"device", "0"}}},
+       {"gpu_utilization", "%", {{"device", "1"}}},
+       {"power", "W", {{"device", "0"}}}},
+      {{"", "", {{"", ""}}}, {"loss", "", {}}},
+  };
+  const double values[] = {0.0,
+                           -0.0,
+                           1.5,
+                           std::numeric_limits<double>::quiet_NaN(),
+                           -std::numeric_limits<double>::infinity(),
+                           1e300,
+                           37};
+  for (int round = 0; round < 250; ++round) {
+    std::vector<PointBatch> batches;
+    for (const char* const source : {"one", "two"}) {
+      if (random() % 3 == 0) continue;
+      PointBatch batch{run, source, positions[source], positions[source] + 1 + random() % 5, {}};
+      for (std::uint64_t frames = random() % 4; frames > 0; --frames) {
+        const std::vector<SeriesKey>& keys = shapes[random() % shapes.size()];
+        PointFrame frame;
+        const std::size_t count = random() % 40 == 0 ? random() % 10'000 : 1 + random() % 30;
+        const bool stepped = random() % 2 == 0;
+        for (std::size_t i = 0; i < count; ++i) {
+          frame.times_ns.push_back(static_cast<std::int64_t>(random() % 1'000'000'000));
+          if (stepped)
+            frame.steps.push_back(random() % 9 == 0 ? kNoStep : static_cast<std::int64_t>(i));
+        }
+        for (const SeriesKey& key : keys) {
+          PointFrame::Column& column = frame.columns.emplace_back();
+          column.key = key;
+          std::vector<PointKey>& expected = model[source][key];
+          for (std::size_t i = 0; i < count; ++i) {
+            column.values.push_back(values[random() % std::size(values)]);
+            expected.emplace_back(frame.times_ns[i], stepped ? frame.steps[i] : kNoStep,
+                                  std::bit_cast<std::uint64_t>(column.values.back()));
+          }
+        }
+        batch.frames.push_back(std::move(frame));
+      }
+      positions[source] = batch.next;
+      batches.push_back(std::move(batch));
+    }
+    ASSERT_TRUE(this->store_->AppendPoints(batches).ok());
+    // What is there already is refused, and changes nothing.
+    if (!batches.empty()) {
+      EXPECT_EQ(this->store_->AppendPoints(batches).code(), Code::kAborted);
+    }
+    if (round % 100 == 50) this->Reopen();
+  }
+  std::size_t series_count = 0;
+  for (auto& [source, by_key] : model) {
+    EXPECT_EQ(*this->store_->PointPosition(run, source), positions[source]);
+    series_count += by_key.size();
+  }
+  const std::vector<SeriesRow> rows = *this->store_->ListSeries(run);
+  EXPECT_EQ(rows.size(), series_count);
+  for (const SeriesRow& row : rows) {
+    std::vector<PointKey>& expected = model[row.source][row.key];
+    std::sort(expected.begin(), expected.end());
+    EXPECT_TRUE(PointKeys(this->store_.get(), row.id) == expected) << row.source << row.key.name;
+    EXPECT_EQ(row.summary.count, expected.size());
+    EXPECT_EQ(row.summary.min_time_ns, std::get<0>(expected.front()));
+    EXPECT_EQ(row.summary.max_time_ns, std::get<0>(expected.back()));
+  }
+  const RunRow row = *this->store_->FindRun(run);
+  EXPECT_GT(row.stored_bytes, 0);
+  EXPECT_EQ(this->store_->ListProjects()->at(0).stored_bytes, row.stored_bytes);
+  // And goes with its run.
+  ASSERT_TRUE(this->store_->DeleteRun(run, 5, {}).ok());
+  EXPECT_EQ(*this->store_->PurgeRun(run), 0);
+  EXPECT_TRUE(this->store_->ListSeries(run)->empty());
+  EXPECT_EQ(this->store_->ReadSeries(rows[0].id).status().code(), Code::kNotFound);
+  EXPECT_EQ(this->store_->ListProjects()->at(0).stored_bytes, 0);
+  EXPECT_EQ(this->store_->AppendPoints({}).code(), Code::kOk);
+  const PointBatch more{run, "one", 0, 1, {}};
+  EXPECT_EQ(this->store_->AppendPoints({&more, 1}).code(), Code::kFailedPrecondition);
+}
+
+TYPED_TEST_P(RecordStoreConformance, PointsOfManyRoundsTakeFewBytes) {
+  ASSERT_TRUE(this->store_->CreateRun(NewRun("p", "r", 1), {}).ok());
+  const RunUid run = NewRun("p", "r", 1).uid;
+  std::mt19937_64 random(3);
+  constexpr std::size_t kSeries = 40;
+  constexpr std::uint64_t kRounds = 5000;
+  std::vector<std::int64_t> level(kSeries, 50);
+  // A round each ten seconds, one request each.
+  for (std::uint64_t round = 0; round < kRounds; ++round) {
+    PointFrame frame;
+    frame.times_ns = {1'700'000'000'000'000'000 +
+                      static_cast<std::int64_t>(round) * 10'000'000'000 +
+                      static_cast<std::int64_t>(random() % 2'000'000)};
+    for (std::size_t i = 0; i < kSeries; ++i) {
+      level[i] =
+          std::clamp<std::int64_t>(level[i] + static_cast<std::int64_t>(random() % 5) - 2, 0, 100);
+      frame.columns.push_back(
+          {{"utilization", "%", {{"device", std::to_string(i)}}}, {static_cast<double>(level[i])}});
+    }
+    const PointBatch batch{run, "node", round, round + 1, {std::move(frame)}};
+    ASSERT_TRUE(this->store_->AppendPoints({&batch, 1}).ok());
+  }
+  const double bytes = static_cast<double>(this->store_->FindRun(run)->stored_bytes);
+  EXPECT_LT(bytes / (kSeries * kRounds), 1.5);
+  EXPECT_EQ(this->store_->ListSeries(run)->size(), kSeries);
+}
+
+TYPED_TEST_P(RecordStoreConformance, PointsNeedARun) {
+  const PointBatch batch{RunUid(), "one", 0, 1, {}};
+  EXPECT_EQ(this->store_->AppendPoints({&batch, 1}).code(), Code::kNotFound);
+  EXPECT_EQ(*this->store_->PointPosition(RunUid(), "one"), 0u);
+  EXPECT_TRUE(this->store_->ListSeries(RunUid())->empty());
+  EXPECT_EQ(this->store_->ReadSeries(7).status().code(), Code::kNotFound);
+  EXPECT_EQ(this->store_->ReadPiece(7).status().code(), Code::kNotFound);
+  ASSERT_TRUE(this->store_->CreateRun(NewRun("p", "r", 1), {}).ok());
+  PointBatch late{NewRun("p", "r", 1).uid, "one", 1, 2, {}};
+  EXPECT_EQ(this->store_->AppendPoints({&late, 1}).code(), Code::kAborted);
+}
+
 REGISTER_TYPED_TEST_SUITE_P(
     RecordStoreConformance, AnEmptyStoreHasNothing, KeepsWhatItIsTold, ReadsAnyPart, AGapIsRefused,
     APartOfASlotIsRefused, AnotherHeaderIsRefused, ARunStaysInItsProjectAndUnderItsName,
@@ -1028,6 +1185,7 @@ REGISTER_TYPED_TEST_SUITE_P(
     PackedSlotsAreSlots, ManySmallBatchesTakeLittleMoreThanALargeOne, ReadsWhileItWrites,
     ManyMayWrite, FiltersAndOrdersAsTheModelDoes, ARunThatWasMadeWaitsForItsJournals,
     DetailsChangeByVersion, WhatIsDeletedIsHiddenAndThenRemoved, AProjectKeepsNoMoreThanItMay,
-    WhatHasGrownIsStale, OperationsAreKept);
+    WhatHasGrownIsStale, OperationsAreKept, PointsAreKeptAsTheyCame, PointsOfManyRoundsTakeFewBytes,
+    PointsNeedARun);
 
 }  // namespace headway::store

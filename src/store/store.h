@@ -2,10 +2,11 @@
 
 #include "store/record_store.h"
 #include "store/registry.h"
+#include "store/series_store.h"
 
 namespace headway::store {
 
 /// All that a server keeps.
-class Store : public RecordStore, public Registry {};
+class Store : public RecordStore, public Registry, public SeriesStore {};
 
 }  // namespace headway::store

@@ -31,6 +31,9 @@ NEEDS = {
     "RunService/ListSteps": "runs.get",
     "ConfigService/GetConfig": "runs.get",
     "RecordService/ListRecords": "runs.get",
+    "SeriesService/WritePoints": "series.write",
+    "SeriesService/ListSeries": "runs.get",
+    "SeriesService/QuerySeries": "runs.get",
     "ProjectService/ListProjects": "projects.list",
     "ProjectService/PutProject": "projects.update",
     "OperationService/ListOperations": "operations.list",
@@ -48,10 +51,10 @@ READING = {"runs.list", "runs.get", "projects.list", "operations.list", "operati
            "server.get"}  # fmt: skip
 ROLES = {
     "viewer": READING,
-    "writer": {"journals.append", "server.get"},
+    "writer": {"journals.append", "series.write", "server.get"},
     "editor": READING
     | {"runs.create", "runs.update", "runs.delete", "operations.cancel", "operations.delete"}
-    | {"journals.append"},
+    | {"journals.append", "series.write"},
     "admin": set(NEEDS.values()),
 }
 SCOPES = [("", ""), ("p", ""), ("q", ""), ("p", "r"), ("p", "s"), ("q", "r")]
@@ -118,6 +121,9 @@ def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
     requests["RunService/DeleteRun"] = {"project": "p", "run": gone["uid"]}
     requests["RunService/UndeleteRun"] = {"project": "p", "run": gone["uid"]}
     requests["RunService/UpdateRun"]["values"] = {"group": "g"}
+    requests["SeriesService/WritePoints"] = {"project": "p", "run": "r", "source": "x"}
+    requests["SeriesService/ListSeries"] = {"project": "p", "run": "r"}
+    requests["SeriesService/QuerySeries"] = {"project": "p", "runs": ["r"]}
     requests["ProjectService/PutProject"] = {"project": "p"}
     requests["OperationService/ListOperations"] = {"project": "p"}
     for verb in ("Get", "Cancel", "Delete"):

@@ -58,7 +58,7 @@ class Server:
         )  # fmt: skip
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        assert line.startswith("headway serve: http://127.0.0.1:"), line
+        assert line.startswith(f"headway serve: {self.scheme}://127.0.0.1:"), line
         self.port = int(line.rsplit(":", 1)[1])
         self.process.stdout.readline()
 
@@ -78,7 +78,11 @@ class Server:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{self.scheme}://127.0.0.1:{self.port}"
+
+    @property
+    def scheme(self) -> str:
+        return "https" if any(option.startswith("--tls") for option in self.options) else "http"
 
     @property
     def token(self) -> str:

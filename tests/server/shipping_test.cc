@@ -302,7 +302,7 @@ class Journey {
     }
     Result<runs::Loaded> here = runs::Load(*run);
     ASSERT_TRUE(here.ok());
-    server::RunLedger there(far_.store(), {.clock = &clock_}, run->uid);
+    server::RunLedger there(far_.store(), nullptr, {.clock = &clock_}, run->uid);
     const Status read = there.Refresh();
     ASSERT_TRUE(read.ok()) << read.ToString();
     EXPECT_EQ(ToJson(there.ledger()->MakeReport()), ToJson(here->ledger.MakeReport()));

@@ -140,7 +140,59 @@ constexpr const char* kSchemaSteps[] = {
          cancelled INTEGER NOT NULL,
          error INTEGER NOT NULL,
          message TEXT NOT NULL
-       ) STRICT;)",
+       ) STRICT;
+       CREATE TABLE point_source (
+         id INTEGER PRIMARY KEY,
+         run_id INTEGER NOT NULL REFERENCES run (id),
+         source TEXT NOT NULL,
+         position INTEGER NOT NULL,
+         stored_bytes INTEGER NOT NULL,
+         UNIQUE (run_id, source)
+       ) STRICT;
+       CREATE TABLE series (
+         id INTEGER PRIMARY KEY,
+         source_id INTEGER NOT NULL REFERENCES point_source (id),
+         name TEXT NOT NULL,
+         unit TEXT NOT NULL,
+         labels BLOB NOT NULL,
+         summary BLOB NOT NULL,
+         UNIQUE (source_id, name, unit, labels)
+       ) STRICT;
+       CREATE TABLE point_shape (
+         series_id INTEGER NOT NULL REFERENCES series (id),
+         shape INTEGER NOT NULL,
+         PRIMARY KEY (series_id, shape)
+       ) STRICT, WITHOUT ROWID;
+       CREATE TABLE point_frame (
+         id INTEGER PRIMARY KEY,
+         source_id INTEGER NOT NULL REFERENCES point_source (id),
+         shape INTEGER NOT NULL,
+         points INTEGER NOT NULL,
+         bytes BLOB NOT NULL
+       ) STRICT;
+       CREATE INDEX frame_by_shape ON point_frame (source_id, shape, points);
+       CREATE TABLE point_axis (
+         id INTEGER PRIMARY KEY,
+         source_id INTEGER NOT NULL REFERENCES point_source (id),
+         times BLOB NOT NULL,
+         steps BLOB NOT NULL
+       ) STRICT;
+       CREATE INDEX axis_of_source ON point_axis (source_id);
+       CREATE TABLE point_piece (
+         id INTEGER PRIMARY KEY,
+         series_id INTEGER NOT NULL REFERENCES series (id),
+         axis_id INTEGER NOT NULL REFERENCES point_axis (id),
+         bytes BLOB NOT NULL
+       ) STRICT;
+       CREATE INDEX piece_of_series ON point_piece (series_id);
+       CREATE INDEX piece_of_axis ON point_piece (axis_id);
+       CREATE TABLE piece_page (
+         id INTEGER PRIMARY KEY,
+         series_id INTEGER NOT NULL REFERENCES series (id),
+         pieces INTEGER NOT NULL,
+         bytes BLOB NOT NULL
+       ) STRICT;
+       CREATE INDEX page_of_series ON piece_page (series_id);)",
 };
 constexpr auto kSchemaVersion = static_cast<std::int64_t>(std::size(kSchemaSteps));
 

@@ -26,7 +26,9 @@ constexpr std::string_view kRunColumns =
     "(SELECT bytes FROM run_detail WHERE run_detail.run_id = run.id), "
     "(SELECT count(*) FROM journal WHERE journal.run_id = run.id), "
     "(SELECT coalesce(sum(state.stored_bytes), 0) FROM journal "
-    " JOIN state ON state.journal_id = journal.id WHERE journal.run_id = run.id) "
+    " JOIN state ON state.journal_id = journal.id WHERE journal.run_id = run.id) + "
+    "(SELECT coalesce(sum(point_source.stored_bytes), 0) FROM point_source "
+    " WHERE point_source.run_id = run.id) "
     "FROM run JOIN project ON project.id = run.project_id ";
 
 // By the fields of RunRowFields(); that of labels depends on the key.
@@ -514,6 +516,7 @@ Status SqliteStore::PurgeSome(std::int64_t id, std::int64_t* left) {
     return OkStatus();
   }
   *left = 0;
+  HEADWAY_RETURN_IF_ERROR(RemovePoints(id));
   for (const char* const sql :
        {"DELETE FROM state WHERE journal_id IN (SELECT id FROM journal WHERE run_id = ?)",
         // That it was there is known by its uid.

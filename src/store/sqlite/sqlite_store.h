@@ -17,7 +17,7 @@
 #include "store/store.h"
 
 /// The Store behind OpenSqliteStore. What it does with journals is in journals.cc, with runs and
-/// operations in runs.cc, with tokens in tokens.cc.
+/// operations in runs.cc, with points in series.cc, with tokens in tokens.cc.
 
 namespace headway::store {
 
@@ -74,6 +74,12 @@ class SqliteStore final : public Store {
   Status CancelOperation(std::string_view id, const AuditRow& audit) override;
   Status DeleteOperation(std::string_view id, const AuditRow& audit) override;
 
+  Result<std::uint64_t> PointPosition(const RunUid& run, std::string_view source) override;
+  Status AppendPoints(std::span<const PointBatch> batches) override;
+  Result<std::vector<SeriesRow>> ListSeries(const RunUid& run) override;
+  Result<SeriesPieces> ReadSeries(std::int64_t id) override;
+  Result<Points> ReadPiece(std::int64_t id) override;
+
   Status AddToken(const TokenRow& token, const AuditRow& audit) override;
   Result<std::vector<TokenRow>> ListTokens() override;
   Status RevokeToken(std::string_view id, std::int64_t when, const AuditRow& audit) override;
@@ -82,6 +88,8 @@ class SqliteStore final : public Store {
                                           std::string_view project) override;
 
  private:
+  class PointWriter;
+
   struct Position {
     std::int64_t journal_id = 0;
     std::uint64_t slots = 0;
@@ -114,6 +122,8 @@ class SqliteStore final : public Store {
   Status WriteDetails(std::int64_t id, const RunDetails& details);
   Status FoundOperation(std::string_view id) const;
   Status Summarise(const SummarisedRun& run);
+  Status WritePoints(const PointBatch& batch);
+  Status RemovePoints(std::int64_t run_id);
   Status PurgeSome(std::int64_t id, std::int64_t* left);
   Status WriteDown(const AuditRow& audit);
   /// The journal's chunks take so many bytes more.
