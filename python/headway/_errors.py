@@ -35,4 +35,9 @@ _KINDS: dict[str, type[Error]] = {
 def from_native(error: _native.Error) -> Error:
     """The exception that callers see for one of the extension module."""
     code, message = error.args
+    return of_code(code, message)
+
+
+def of_code(code: str, message: str) -> Error:
+    """The exception that callers see for a failure of that kind."""
     return _KINDS.get(code, Error)(code, message)

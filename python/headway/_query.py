@@ -7,13 +7,16 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from headway import _native
 from headway._errors import InvalidArgumentError, from_native
 from headway._report import Report, RunInfo, StepInterval, Timeline
 from headway._run import Run
 from headway._time import Time, to_text
+
+if TYPE_CHECKING:
+    from headway._server import Server
 
 Folder: TypeAlias = "str | os.PathLike[str]"
 #: ``"A..B"``, or two times of which either may be None: the run's start, now.
@@ -34,6 +37,8 @@ def report(
     dir: Folder | Sequence[Folder] | None = None,
     window: Window | None = None,
     as_of: Time | None = None,
+    server: str | None = None,
+    token: str | None = None,
 ) -> Report:
     """How the time of a run was spent, up to now if it still runs.
 
@@ -53,7 +58,11 @@ def report(
         run: A run's name (its newest run), ``NAME@START``, its uid, or a Run of this process.
         project: Default ``HEADWAY_PROJECT``, else "default".
         dir: Where journals are kept, or several such places; default ``HEADWAY_DIR``, else
-            "~/.headway".
+            "~/.headway". Where it is given no server is asked.
+        server: URL of a server to ask instead of reading journals; default ``HEADWAY_SERVER``, but
+            not for a Run of this process. With ``https:`` its certificate must be good;
+            ``HEADWAY_CA`` names a file of authorities that are trusted in place of the system's.
+        token: Who asks there; default ``HEADWAY_TOKEN``.
         window: Only this stretch of time, judged by everything that is known now.
         as_of: What was known at that time.
 
@@ -63,9 +72,11 @@ def report(
     Raises:
         NotFoundError: There is no such run.
         InvalidArgumentError: A time does not mean anything.
-        Error: A journal can't be read.
+        Error: A journal can't be read; or what a server answers, by ``code``: "UNAVAILABLE": it
+            can't be reached; "UNAUTHENTICATED": it does not know the token; "PERMISSION_DENIED":
+            the token may not do that; "FAILED_PRECONDITION": its certificate is not to be trusted.
     """
-    return Report.from_dict(_ask(_native.report, run, project, dir, window, as_of))
+    return Report.from_dict(_ask("report", run, project, dir, window, as_of, server, token))
 
 
 def timeline(
@@ -75,6 +86,8 @@ def timeline(
     dir: Folder | Sequence[Folder] | None = None,
     window: Window | None = None,
     as_of: Time | None = None,
+    server: str | None = None,
+    token: str | None = None,
 ) -> Timeline:
     """The same time as :func:`report`, interval by interval.
 
@@ -88,7 +101,7 @@ def timeline(
 
     Args, returns and raises as :func:`report`; the result is a sequence of intervals.
     """
-    return Timeline.from_list(_ask(_native.timeline, run, project, dir, window, as_of))
+    return Timeline.from_list(_ask("timeline", run, project, dir, window, as_of, server, token))
 
 
 def steps(
@@ -98,24 +111,34 @@ def steps(
     dir: Folder | Sequence[Folder] | None = None,
     window: Window | None = None,
     as_of: Time | None = None,
+    server: str | None = None,
+    token: str | None = None,
 ) -> list[StepInterval]:
     """Every step that was started, in order. Args and raises as :func:`report`."""
-    found = _ask(_native.steps, run, project, dir, window, as_of)
+    found = _ask("steps", run, project, dir, window, as_of, server, token)
     return [StepInterval.from_dict(step) for step in found]
 
 
 def runs(
-    project: str | None = None, *, dir: Folder | Sequence[Folder] | None = None
+    project: str | None = None,
+    *,
+    dir: Folder | Sequence[Folder] | None = None,
+    server: str | None = None,
+    token: str | None = None,
 ) -> list[RunInfo]:
-    """The runs of a project, newest first. Reads all their records, as ``headway runs list`` does.
+    """The runs of a project, newest first. Reads all their records, as ``headway runs list`` does;
+    a server knows how they stood some seconds ago at most.
 
     Args:
         project: Default ``HEADWAY_PROJECT``, else "default".
-        dir: As in :func:`report`.
+        dir: As in :func:`report`, as are server and token.
 
     Raises:
-        Error: A directory can't be read.
+        Error: A directory can't be read; what a server answers.
     """
+    if dir is None and (server or os.environ.get("HEADWAY_SERVER")):
+        far = _server_of(server, token)
+        return [RunInfo.from_dict(run) for run in far.runs(_project(project))]
     try:
         answer = _native.runs(_folders(dir), _project(project))
     except _native.Error as error:
@@ -123,13 +146,22 @@ def runs(
     return [RunInfo.from_dict(run) for run in _json(answer)]
 
 
+_FUNCTIONS: dict[str, _Function] = {
+    "report": _native.report,
+    "timeline": _native.timeline,
+    "steps": _native.steps,
+}
+
+
 def _ask(
-    function: _Function,
+    what: str,
     run: str | Run,
     project: str | None,
     dir: Folder | Sequence[Folder] | None,
     window: Window | None,
     as_of: Time | None,
+    server: str | None,
+    token: str | None,
 ) -> Any:
     if isinstance(run, Run):
         project = run.project if project is None else project
@@ -142,11 +174,24 @@ def _ask(
         raise TypeError(f"run must be a str or a Run, not {type(run).__name__}")
     first, last = _window(window)
     as_of_text = None if as_of is None else to_text(as_of)
+    here = dir is not None or (isinstance(run, Run) and not server)
+    if not here and (server or os.environ.get("HEADWAY_SERVER")):
+        from headway import _server
+
+        far = _server_of(server, token)
+        time = _server.time_selection(as_of_text, first, last)
+        return getattr(far, what)(_project(project), name, time)
     try:
-        answer = function(folders, _project(project), name, as_of_text, first, last)
+        answer = _FUNCTIONS[what](folders, _project(project), name, as_of_text, first, last)
     except _native.Error as error:
         raise from_native(error) from None
     return _json(answer)
+
+
+def _server_of(server: str | None, token: str | None) -> Server:
+    from headway import _server  # what it needs costs an import some 30 ms
+
+    return _server.Server(server or os.environ["HEADWAY_SERVER"], token)
 
 
 def _json(answer: _Answer) -> Any:

@@ -14,10 +14,13 @@
 #include <vector>
 
 #include "arguments.h"
+#include "journal/format.h"
 #include "ledger/compat/calculator.h"
 #include "ledger/compat/keys.h"
 #include "ledger/compat/report.h"
 #include "ledger/compat/to_ledger.h"
+#include "model/packed_records.h"
+#include "model/run_records.h"
 #include "recorder/environment.h"
 #include "reports.h"
 #include "runs/runs.h"
@@ -382,6 +385,87 @@ PyObject* Load(PyObject* self, PyObject* arguments) noexcept {
   });
 }
 
+std::string_view BytesOf(PyObject* object) {
+  char* data = nullptr;
+  Py_ssize_t size = 0;
+  if (PyBytes_AsStringAndSize(object, &data, &size) != 0) return {};
+  return {data, static_cast<std::size_t>(size)};
+}
+
+// A page of a run's records: names, and (header, whether the writer lives, records) of journals.
+// False with an exception set.
+bool ReadPage(PyObject* page, RunRecords* all, bool* supervised, Status* status) {
+  PyObject* names_list = nullptr;
+  PyObject* parts = nullptr;
+  if (PyArg_ParseTuple(page, "OO", &names_list, &parts) == 0) return false;
+  std::vector<NameId> names = {0};
+  for (Py_ssize_t i = 0; i < PySequence_Size(names_list); ++i) {
+    const Ref name(PySequence_GetItem(names_list, i));
+    if (!name) return false;
+    names.push_back(all->names.Intern(BytesOf(name.get())));
+  }
+  for (Py_ssize_t i = 0; i < PySequence_Size(parts) && status->ok(); ++i) {
+    const Ref part(PySequence_GetItem(parts, i));
+    PyObject* header_bytes = nullptr;
+    PyObject* records = nullptr;
+    int writer = 0;
+    if (!part || PyArg_ParseTuple(part.get(), "OiO", &header_bytes, &writer, &records) == 0) {
+      return false;
+    }
+    if (std::string header(BytesOf(header_bytes)); !header.empty()) {
+      header.resize(std::max(header.size(), journal::kHeaderBytes), '\0');
+      const Result<journal::Header> decoded =
+          journal::DecodeHeader(reinterpret_cast<const std::byte*>(header.data()), header.size(),
+                                "a journal of the server");
+      *status = decoded.status();
+      if (!decoded.ok()) break;
+      const auto liveness = static_cast<Liveness>(writer);
+      all->writers.push_back(journal::ToModelWriter(*decoded));
+      all->liveness.push_back(liveness);
+      *supervised |= all->writers.back().supervisor && liveness == Liveness::kAlive;
+    }
+    if (all->writers.empty()) {
+      *status = Status(Code::kInvalidArgument, "the records have no journal");
+      break;
+    }
+    *status = ReadPacked(BytesOf(records), static_cast<WriterId>(all->writers.size() - 1), names,
+                         &all->records);
+  }
+  return PyErr_Occurred() == nullptr;
+}
+
+// (pages): what the lead of a run of a server has recorded, to be asked in its place.
+PyObject* LoadRecords(PyObject* self, PyObject* pages) noexcept {
+  return Guard([&]() -> PyObject* {
+    RunRecords all;
+    bool supervised = false;
+    Status status;
+    const Ref iterator(PyObject_GetIter(pages));
+    while (iterator && status.ok()) {
+      const Ref page(PyIter_Next(iterator.get()));
+      if (!page) break;
+      if (!ReadPage(page.get(), &all, &supervised, &status)) return nullptr;
+    }
+    if (PyErr_Occurred() != nullptr) return nullptr;
+    compat::Calculator& calculator = CalculatorOf(self);
+    ledger::Ledger ledger;
+    PyThreadState* const thread = PyEval_SaveThread();
+    try {
+      if (status.ok()) {
+        ledger.Add(all);
+        ledger.SetSupervised(supervised);
+        compat::AppendEntries(&ledger, INT64_MAX, calculator.log());
+      }
+    } catch (const std::exception& exception) {
+      status = Status(Code::kInternal, exception.what());
+    }
+    PyEval_RestoreThread(thread);
+    if (!status.ok()) return RaiseError(status);
+    reinterpret_cast<CompatCalculator*>(self)->ledger->emplace(std::move(ledger));
+    Py_RETURN_NONE;
+  });
+}
+
 // (now, window or None, exclusions): the exact numbers in the incumbent's words.
 PyObject* Exact(PyObject* self, PyObject* arguments) noexcept {
   return Guard([&]() -> PyObject* {
@@ -498,6 +582,7 @@ PyMethodDef methods[] = {
     {"window", AsMethod(Window), METH_VARARGS, nullptr},
     {"without", AsMethod(Without), METH_VARARGS, nullptr},
     {"load", AsMethod(Load), METH_VARARGS, nullptr},
+    {"load_records", AsMethod(LoadRecords), METH_O, nullptr},
     {"exact", AsMethod(Exact), METH_VARARGS, nullptr},
     {"step_seconds", AsMethod(StepSeconds), METH_NOARGS, nullptr},
     {"ideal_step_seconds", AsMethod(IdealStepSeconds), METH_NOARGS, nullptr},

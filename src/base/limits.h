@@ -98,8 +98,13 @@ inline constexpr std::uint64_t kAppendSlots = std::uint64_t{4} << 20;
 inline constexpr int kRunsPage = 1000;
 inline constexpr int kAuditPage = 1000;
 inline constexpr int kOperationsPage = 1000;
+inline constexpr int kConfigProblems = 1000;
 inline constexpr int kRowsPage = 100'000;
 inline constexpr int kRowsPageJson = 5'000;
+/// Journals on a page of records, and readers of records that go on where their last page ended;
+/// further ones read again what they had.
+inline constexpr int kRecordsPageJournals = 1000;
+inline constexpr std::size_t kRecordsReaders = 16;
 
 /// What people and programs may say of a run.
 inline constexpr std::size_t kRunLabels = 64;

@@ -2,12 +2,15 @@
 
 #include <vector>
 
+#include "cli/remote.h"
 #include "formats/config/reader.h"
 #include "runs/configs.h"
 
 namespace headway::cli {
 
 Result<RunConfig> AskConfig(const Context& context, Place* place, const std::string& label) {
+  HEADWAY_RETURN_IF_ERROR(ResolveServer(place));
+  if (!place->server.empty()) return AskServerConfig(*place, label);
   Result<OpenRun> open = Open(context, place, label);
   if (!open.ok()) return open.status();
   std::vector<Status> problems;

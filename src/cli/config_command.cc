@@ -49,6 +49,7 @@ class ConfigCommand final : public Command {
     description->Flag("--all", &all_,
                       "with --diff and --diff-attempts: also what is the same on both sides");
     DescribePlace(description, &place_);
+    DescribeServer(description, &place_);
     description->Example("headway config llama-7b --search lr", "its settings with \"lr\"");
     description->Example("headway config llama-7b --diff llama-7b-v2", "what was changed");
   }
@@ -60,11 +61,15 @@ class ConfigCommand final : public Command {
     if (!run.ok()) return run.status();
     if (!other_.empty()) return CompareRuns(context, *run);
     if (!attempts_.empty()) return CompareAttempts(context, *run);
+    // What a server was told is of no attempt and of no rank.
+    const bool of_run = !attempt_ && !rank_ && !hosts_;
+    const AttemptConfig registered = of_run ? Select(run->Registered(), filter_) : AttemptConfig();
     if (run->attempts.empty() && !attempt_ && !rank_) {
       if (place_.json) {
-        *context.out << ConfigToJson(*run, nullptr);
+        *context.out << ConfigToJson(*run, nullptr, registered);
       } else {
-        *context.out << "no configuration was recorded in run " << PrintableLine(run_) << "\n";
+        *context.out << "no configuration was recorded in run " << PrintableLine(run_) << "\n"
+                     << RenderRegistered(registered, context.terminal);
       }
       return 0;
     }
@@ -73,10 +78,12 @@ class ConfigCommand final : public Command {
     if (hosts_) *shown = DifferBetweenHosts(*shown);
     bool any = false;
     for (const ClassConfig& one : shown->classes) any |= !one.rows.empty();
+    for (const ClassConfig& one : registered.classes) any |= !one.rows.empty();
     if (place_.json) {
-      *context.out << ConfigToJson(*run, &*shown);
+      *context.out << ConfigToJson(*run, &*shown, registered);
     } else if (any) {
-      *context.out << RenderConfig(*run, *shown, context.terminal);
+      *context.out << RenderConfig(*run, *shown, context.terminal)
+                   << RenderRegistered(registered, context.terminal);
     } else {
       *context.out << (hosts_ ? "no host differs from another in run " : "nothing such in run ")
                    << PrintableLine(run_) << "\n";

@@ -117,6 +117,64 @@ std::string Ranges(const std::vector<std::int64_t>& numbers) {
   return text;
 }
 
+std::string RenderRows(const ClassConfig& one, const AttemptConfig& shown,
+                       const Terminal& terminal) {
+  std::string out;
+  std::size_t width = 0;
+  for (const ConfigRow& row : one.rows) {
+    width = std::max(width, std::min(DisplayWidth(PrintableLine(row.path)), kPathMax));
+  }
+  const std::size_t column = width + 4;
+  for (const ConfigRow& row : one.rows) {
+    out += "  " + PadRight(PrintableLine(row.path), width) + "  ";
+    if (!row.differs()) {
+      const ConfigVariant& only = row.variants.front();
+      const std::string cell = Cell(ShowVariant(only), column, terminal);
+      out += (only.masked ? Paint(Tone::kFaint, cell, terminal) : cell) + "\n";
+      continue;
+    }
+    out += Paint(Tone::kWarning, "differs:", terminal) + "\n";
+    std::size_t count = 0;
+    for (const ConfigVariant& variant : row.variants) {
+      if (count++ == kVariantsShown) {
+        out += std::string(column + 2, ' ') + "and " +
+               Counted(row.variants.size() - kVariantsShown, "more value", "more values") +
+               ": --json\n";
+        break;
+      }
+      const std::string who = ShowProcesses(shown, variant.processes, one.processes);
+      out += std::string(column + 2, ' ') +
+             Cell(ShowVariant(variant), column + 6 + DisplayWidth(who), terminal) + "  " +
+             Paint(Tone::kFaint, who, terminal) + "\n";
+    }
+  }
+  if (one.left_out > 0) {
+    out += "  and " + ShowCount(static_cast<std::int64_t>(one.left_out)) +
+           " values more, which are too many to show\n";
+  }
+  return out;
+}
+
+void WriteClasses(JsonWriter* json, const AttemptConfig& attempt) {
+  json->BeginArray();
+  for (const ClassConfig& one : attempt.classes) {
+    json->BeginObject().Field("class", one.name).Field("left_out", one.left_out);
+    json->Key("values").BeginArray();
+    for (const ConfigRow& row : one.rows) {
+      const ConfigVariant& first = row.variants.front();
+      json->BeginObject().Field("path", row.path).Key("value").Raw(first.value);
+      json->Field("masked", first.masked).Field("differs", row.differs());
+      if (row.differs()) {
+        json->Key("variants");
+        WriteVariants(json, row.variants);
+      }
+      json->EndObject();
+    }
+    json->EndArray().EndObject();
+  }
+  json->EndArray();
+}
+
 }  // namespace
 
 std::string ShowProcesses(const AttemptConfig& attempt, const std::vector<std::size_t>& some,
@@ -173,44 +231,23 @@ std::string RenderConfig(const RunConfig& run, const AttemptConfig& shown,
     if (one.processes.size() < shown.processes.size()) {
       out += "  said by " + ShowProcesses(shown, one.processes, one.processes);
     }
-    out += "\n";
-    std::size_t width = 0;
-    for (const ConfigRow& row : one.rows) {
-      width = std::max(width, std::min(DisplayWidth(PrintableLine(row.path)), kPathMax));
-    }
-    const std::size_t column = width + 4;
-    for (const ConfigRow& row : one.rows) {
-      out += "  " + PadRight(PrintableLine(row.path), width) + "  ";
-      if (!row.differs()) {
-        const ConfigVariant& only = row.variants.front();
-        const std::string cell = Cell(ShowVariant(only), column, terminal);
-        out += (only.masked ? Paint(Tone::kFaint, cell, terminal) : cell) + "\n";
-        continue;
-      }
-      out += Paint(Tone::kWarning, "differs:", terminal) + "\n";
-      std::size_t count = 0;
-      for (const ConfigVariant& variant : row.variants) {
-        if (count++ == kVariantsShown) {
-          out += std::string(column + 2, ' ') + "and " +
-                 Counted(row.variants.size() - kVariantsShown, "more value", "more values") +
-                 ": --json\n";
-          break;
-        }
-        const std::string who = ShowProcesses(shown, variant.processes, one.processes);
-        out += std::string(column + 2, ' ') +
-               Cell(ShowVariant(variant), column + 6 + DisplayWidth(who), terminal) + "  " +
-               Paint(Tone::kFaint, who, terminal) + "\n";
-      }
-    }
-    if (one.left_out > 0) {
-      out += "  and " + ShowCount(static_cast<std::int64_t>(one.left_out)) +
-             " values more, which are too many to show\n";
-    }
+    out += "\n" + RenderRows(one, shown, terminal);
   }
   return out;
 }
 
-std::string ConfigToJson(const RunConfig& run, const AttemptConfig* shown) {
+std::string RenderRegistered(const AttemptConfig& registered, const Terminal& terminal) {
+  std::string out;
+  for (const ClassConfig& one : registered.classes) {
+    if (one.rows.empty()) continue;
+    out += "\n" + Paint(Tone::kStrong, PrintableLine(one.name), terminal) +
+           "  set on the server, not recorded\n" + RenderRows(one, registered, terminal);
+  }
+  return out;
+}
+
+std::string ConfigToJson(const RunConfig& run, const AttemptConfig* shown,
+                         const AttemptConfig& registered) {
   std::string out;
   JsonWriter json(&out, 1);
   json.BeginObject().Field("run", run.run).Field("project", run.project);
@@ -223,23 +260,13 @@ std::string ConfigToJson(const RunConfig& run, const AttemptConfig* shown) {
   if (shown == nullptr) shown = &kNothing;
   WriteAttempt(&json, shown->attempt);
   WriteProcesses(&json, *shown);
-  json.Key("classes").BeginArray();
-  for (const ClassConfig& one : shown->classes) {
-    json.BeginObject().Field("class", one.name).Field("left_out", one.left_out);
-    json.Key("values").BeginArray();
-    for (const ConfigRow& row : one.rows) {
-      const ConfigVariant& first = row.variants.front();
-      json.BeginObject().Field("path", row.path).Key("value").Raw(first.value);
-      json.Field("masked", first.masked).Field("differs", row.differs());
-      if (row.differs()) {
-        json.Key("variants");
-        WriteVariants(&json, row.variants);
-      }
-      json.EndObject();
-    }
-    json.EndArray().EndObject();
+  json.Key("classes");
+  WriteClasses(&json, *shown);
+  if (!registered.classes.empty()) {
+    json.Key("registered");
+    WriteClasses(&json, registered);
   }
-  json.EndArray().EndObject();
+  json.EndObject();
   return out + "\n";
 }
 

@@ -14,8 +14,11 @@ namespace headway::cli {
 /// `shown`: what of one of the attempts of `run` is wanted (Select, DifferBetweenHosts).
 std::string RenderConfig(const RunConfig& run, const AttemptConfig& shown,
                          const Terminal& terminal);
-/// The same as JSON, ended by a line feed; `shown` null: nothing was recorded.
-std::string ConfigToJson(const RunConfig& run, const AttemptConfig* shown);
+/// What was said on a server (RunConfig::Registered, Select); follows RenderConfig.
+std::string RenderRegistered(const AttemptConfig& registered, const Terminal& terminal);
+/// Both as JSON, ended by a line feed; `shown` null: nothing was recorded.
+std::string ConfigToJson(const RunConfig& run, const AttemptConfig* shown,
+                         const AttemptConfig& registered = {});
 
 /// One side of a comparison.
 struct ComparedConfig {

@@ -6,6 +6,7 @@
 #include "cli/palette.h"
 #include "cli/place.h"
 #include "cli/run_doctor.h"
+#include "cli/server_doctor.h"
 #include "cli/text.h"
 
 namespace headway::cli {
@@ -21,18 +22,32 @@ class DoctorCommand final : public Command {
         "are looked at; nothing is changed.\n\n"
         "Without: checks the data directory, the clocks, the environment and the Python package as "
         "a "
-        "training process would find them. Run it where training runs. Exit code 1 when there is a "
-        "problem; warnings and notes are none.");
+        "training process would find them, and the server of HEADWAY_SERVER. Run it where training "
+        "runs. Exit code 1 when there is a problem; warnings and notes are none.");
     DescribeOptionalRun(description, &run_);
     description->Flag("--no-python", &no_python_, "do not start python3 (or HEADWAY_PYTHON)");
     DescribePlace(description, &place_);
+    description->Option("--server", "URL", &place_.server,
+                        "check that server alone; without it the one of HEADWAY_SERVER is checked "
+                        "with this machine");
     description->Example("headway doctor", "checks this machine");
     description->Example("headway doctor llama-7b", "why numbers of a run are missing");
+    description->Example("headway doctor --server https://goodput:8460",
+                         "whether a server can be used from here");
     description->Example("srun headway doctor", "checks it as each task of a Slurm job sees it");
   }
 
   Result<int> Run(const Context& context) override {
     std::vector<Check> checks;
+    if (!place_.server.empty()) {
+      if (run_ || !place_.dirs.empty()) {
+        return Status(Code::kInvalidArgument,
+                      "--server stands alone: a run is looked at where its journals are (--dir)");
+      }
+      HEADWAY_RETURN_IF_ERROR(ResolveServer(&place_));
+      return Tell(context, JudgeServer(GatherServerEvidence(place_, Version())),
+                  "the server can be used from here");
+    }
     if (run_) {
       HEADWAY_RETURN_IF_ERROR(ResolveToRead(&place_));
       HEADWAY_RETURN_IF_ERROR(CheckName("RUN", *run_));
@@ -50,6 +65,10 @@ class DoctorCommand final : public Command {
     for (const std::string& dir : place_.dirs) take(CheckDirectory(dir, recorder::RulesOf(env)));
     take(CheckClocks());
     take(CheckEnvironment(variables));
+    if (Place far = place_; Env("HEADWAY_SERVER") != "") {
+      HEADWAY_RETURN_IF_ERROR(ResolveReceiver(&far));
+      take(JudgeServer(GatherServerEvidence(far, Version())));
+    }
     if (!no_python_) checks.push_back(CheckPython(Env("HEADWAY_PYTHON"), Version()));
     return Tell(context, checks, "recording works here");
   }

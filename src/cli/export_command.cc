@@ -1,6 +1,8 @@
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/time_format.h"
+#include "cli/asked_run.h"
 #include "cli/commands.h"
 #include "cli/export_file.h"
 #include "cli/place.h"
@@ -106,20 +108,26 @@ Status WriteSteps(const std::vector<StepSummary>& steps, ExportFile* file) {
   return table.Flush();
 }
 
-Status WriteTrace(OpenRun* open, const ledger::Query& query, ExportFile* file) {
+Status WriteTrace(AskedRun* run, ExportFile* file) {
+  const Result<Report> report = run->MakeReport();
+  if (!report.ok()) return report.status();
+  const Result<std::vector<TimelineInterval>> intervals = run->Timeline();
+  if (!intervals.ok()) return intervals.status();
+  const Result<std::vector<StepSummary>> steps = run->Steps();
+  if (!steps.ok()) return steps.status();
   std::string buffer;
-  perfetto::TraceWriter trace(MakeReport(open, query), &buffer);
+  perfetto::TraceWriter trace(*report, &buffer);
   auto flush = [&](std::size_t from) {
     if (buffer.size() < from) return OkStatus();
     Status status = file->Write(buffer);
     buffer.clear();
     return status;
   };
-  for (const TimelineInterval& interval : open->loaded.ledger.Timeline(query)) {
+  for (const TimelineInterval& interval : *intervals) {
     trace.Add(interval);
     HEADWAY_RETURN_IF_ERROR(flush(kFlushBytes));
   }
-  for (const StepSummary& step : open->loaded.ledger.Steps(query)) {
+  for (const StepSummary& step : *steps) {
     trace.Add(step);
     HEADWAY_RETURN_IF_ERROR(flush(kFlushBytes));
   }
@@ -166,6 +174,7 @@ class ExportCommand final : public Command {
                                          "data directory; may be given several times");
     dirs.completion = Completion::kDirectory;
     description->Option("--project", "P", &place_.project, "project");
+    DescribeServer(description, &place_);
     description->Example("headway export llama-7b --as jsonl --out llama-7b.jsonl",
                          "the run as an event file");
     description->Example("headway export llama-7b --as csv --what steps", "its steps as a table");
@@ -201,11 +210,7 @@ class ExportCommand final : public Command {
 
  private:
   Status ExportEvents(const Context& context) {
-    const Result<runs::Run> run = FindRun(&place_, run_);
-    if (!run.ok()) return run.status();
-    std::vector<Status> problems;
-    const Result<RunRecords> records = runs::ReadRecords(*run, &problems);
-    TellProblems(problems);
+    const Result<RunRecords> records = AskRecords(context, &place_, run_);
     if (!records.ok()) return records.status();
     Result<ExportFile> file = ExportFile::Open(out_, context.out);
     if (!file.ok()) return file.status();
@@ -216,38 +221,38 @@ class ExportCommand final : public Command {
 
   /// What the ledger makes of the records: a table or a trace.
   Status ExportDerived(const Context& context) {
-    Result<OpenRun> open = Open(context, &place_, run_);
-    if (!open.ok()) return open.status();
-    const Result<ledger::Query> query = MakeQuery(times_, &*open);
-    if (!query.ok()) return query.status();
+    const Result<std::unique_ptr<AskedRun>> run = Ask(context, &place_, run_, times_);
+    if (!run.ok()) return run.status();
     Result<ExportFile> file = ExportFile::Open(out_, context.out);
     if (!file.ok()) return file.status();
-    if (as_ == "perfetto") {
-      HEADWAY_RETURN_IF_ERROR(WriteTrace(&*open, *query, &*file));
-      return file->Commit();
-    }
-    HEADWAY_RETURN_IF_ERROR(what_ == "steps"
-                                ? WriteSteps(open->loaded.ledger.Steps(*query), &*file)
-                                : WriteTimeline(open->loaded.ledger.Timeline(*query), &*file));
+    HEADWAY_RETURN_IF_ERROR(as_ == "perfetto" ? WriteTrace(run->get(), &*file)
+                                              : WriteTable(run->get(), &*file));
     return file->Commit();
   }
 
+  Status WriteTable(AskedRun* run, ExportFile* file) {
+    if (what_ == "steps") {
+      const Result<std::vector<StepSummary>> steps = run->Steps();
+      return steps.ok() ? WriteSteps(*steps, file) : steps.status();
+    }
+    const Result<std::vector<TimelineInterval>> intervals = run->Timeline();
+    return intervals.ok() ? WriteTimeline(*intervals, file) : intervals.status();
+  }
+
   Status ExportTensorboard(const Context& context) {
-    Result<OpenRun> open = Open(context, &place_, run_);
-    if (!open.ok()) return open.status();
-    const WallNs now = open->loaded.now;
-    const Result<ledger::Query> query = MakeQuery(times_, &*open);
-    if (!query.ok()) return query.status();
-    std::vector<Status> problems;  // told by Open
-    const Result<RunRecords> records = runs::ReadRecords(open->run, &problems);
+    const Result<std::unique_ptr<AskedRun>> run = Ask(context, &place_, run_, times_);
+    if (!run.ok()) return run.status();
+    const WallNs now = SystemClock::WallNow();
+    const Result<Report> report = (*run)->MakeReport();
+    if (!report.ok()) return report.status();
+    const Result<RunRecords> records = (*run)->Records();
     if (!records.ok()) return records.status();
     HEADWAY_RETURN_IF_ERROR(MakeDirectories(out_));
     std::string path;
     Result<ExportFile> file = CreateEventFile(out_, now, &path);
     if (!file.ok()) return file.status();
-    HEADWAY_RETURN_IF_ERROR(
-        tensorboard::WriteRun(*records, MakeReport(&*open, *query),
-                              [&file](std::string_view chunk) { return file->Write(chunk); }));
+    HEADWAY_RETURN_IF_ERROR(tensorboard::WriteRun(
+        *records, *report, [&file](std::string_view chunk) { return file->Write(chunk); }));
     HEADWAY_RETURN_IF_ERROR(file->Commit());
     *context.out << path << "\n";
     return OkStatus();

@@ -86,11 +86,11 @@ class GoodputCommand final : public Command {
         for (char& c : *name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
       }
     }
-    if (compat || difference_) return Compat(context);
     const Result<std::unique_ptr<AskedRun>> run = Ask(context, &place_, run_, times_);
     if (!run.ok()) return run.status();
     if (!explain_.empty()) return Explain(context, run->get(), category, name);
-    const Result<Report> report = (*run)->MakeReport();
+    if (difference_) return Difference(context, run->get());
+    const Result<Report> report = compat ? (*run)->MakeCompatReport() : (*run)->MakeReport();
     if (!report.ok()) return report.status();
     return Show(context, *report);
   }
@@ -107,31 +107,16 @@ class GoodputCommand final : public Command {
     return 0;
   }
 
-  Result<int> Compat(const Context& context) {
-    HEADWAY_RETURN_IF_ERROR(ResolveServer(&place_));
-    if (!place_.server.empty()) {
-      return Status(Code::kUnimplemented,
-                    "servers answer exact accounting only: ask the journals themselves (--dir)");
-    }
-    Result<OpenRun> open = Open(context, &place_, run_);
-    if (!open.ok()) return open.status();
-    const Result<ledger::Query> query = MakeQuery(times_, &*open);
-    if (!query.ok()) return query.status();
-    if (difference_) return Difference(context, &*open, *query);
-    const Result<Report> report = MakeCompatReport(&*open, *query);
-    if (!report.ok()) return report.status();
-    return Show(context, *report);
-  }
-
-  Result<int> Difference(const Context& context, OpenRun* open, const ledger::Query& query) {
-    const Report exact = MakeReport(open, query);
-    const Result<Report> compat = MakeCompatReport(open, query);
+  Result<int> Difference(const Context& context, AskedRun* run) {
+    const Result<Report> exact = run->MakeReport();
+    if (!exact.ok()) return exact.status();
+    const Result<Report> compat = run->MakeCompatReport();
     if (!compat.ok()) {
       return Status(compat.status().code(),
                     "compat accounting has no answer: " + compat.status().message());
     }
-    *context.out << (place_.json ? DifferenceToJson(exact, *compat, {.indent = 1})
-                                 : RenderDifference(exact, *compat, context.terminal));
+    *context.out << (place_.json ? DifferenceToJson(*exact, *compat, {.indent = 1})
+                                 : RenderDifference(*exact, *compat, context.terminal));
     return 0;
   }
 

@@ -2,6 +2,8 @@
 
 #ifdef HEADWAY_REMOTE
 
+#include <headway/v1/config_service.pb.h>
+#include <headway/v1/record_service.pb.h>
 #include <headway/v1/run_service.pb.h>
 #include <poll.h>
 
@@ -12,9 +14,14 @@
 #include "base/files.h"
 #include "base/utf8.h"
 #include "cli/output.h"
+#include "cli/server_call.h"
 #include "cli/text.h"
 #include "client/server_client.h"
 #include "client/shipper.h"
+#include "journal/format.h"
+#include "model/packed_records.h"
+#include "wire/config.h"
+#include "wire/record.h"
 #include "wire/report.h"
 
 namespace headway::cli {
@@ -37,21 +44,16 @@ class RemoteRun final : public AskedRun {
     }
   }
 
-  Result<Report> MakeReport() override {
-    v1::GetReportRequest request;
-    Fill(time_, &request);
-    v1::Report report;
-    HEADWAY_RETURN_IF_ERROR(client_.Call("headway.v1.RunService.GetReport", request, &report));
-    return wire::FromProto(report);
-  }
+  Result<Report> MakeReport() override { return ReportBy(v1::ACCOUNTING_EXACT); }
+  Result<Report> MakeCompatReport() override { return ReportBy(v1::ACCOUNTING_COMPAT); }
 
-  Result<std::vector<TimelineInterval>> Timeline() override { return Intervals(time_); }
+  Result<std::vector<TimelineInterval>> Timeline() override { return Intervals(Time()); }
   Result<std::vector<TimelineInterval>> WholeTimeline() override { return Intervals({}); }
 
   Result<std::vector<StepSummary>> Steps() override {
     std::vector<StepSummary> all;
     v1::ListStepsRequest request;
-    Fill(time_, &request);
+    Fill(Time(), &request);
     request.set_page_size(kPage);
     do {
       v1::ListStepsResponse response;
@@ -62,8 +64,69 @@ class RemoteRun final : public AskedRun {
     return all;
   }
 
+  Result<RunRecords> Records() override {
+    RunRecords all;
+    std::vector<Status> problems;
+    v1::ListRecordsRequest request;
+    request.set_project(project_);
+    request.set_run(label_);
+    request.set_page_size(kPage);
+    request.set_packed(true);
+    do {
+      v1::ListRecordsResponse page;
+      HEADWAY_RETURN_IF_ERROR(client_.Call("headway.v1.RecordService.ListRecords", request, &page));
+      HEADWAY_RETURN_IF_ERROR(AddPage(page, &all, &problems));
+      request.set_page_token(page.next_page_token());
+    } while (!request.page_token().empty());
+    TellProblems(problems);
+    return all;
+  }
+
  private:
   static constexpr int kPage = 100'000;
+
+  static Status AddPage(const v1::ListRecordsResponse& page, RunRecords* all,
+                        std::vector<Status>* problems) {
+    std::vector<NameId> names = {0};
+    for (const std::string& name : page.names()) names.push_back(all->names.Intern(name));
+    for (const v1::JournalRecords& part : page.journals()) {
+      if (!part.header().empty()) HEADWAY_RETURN_IF_ERROR(AddWriter(part, all));
+      if (all->writers.empty()) return {Code::kInvalidArgument, "the records have no journal"};
+      HEADWAY_RETURN_IF_ERROR(ReadPacked(
+          part.packed(), static_cast<WriterId>(all->writers.size() - 1), names, &all->records));
+      if (!part.damage().empty()) problems->emplace_back(Code::kDataLoss, part.damage());
+    }
+    return OkStatus();
+  }
+
+  static Status AddWriter(const v1::JournalRecords& part, RunRecords* all) {
+    std::string bytes = part.header();
+    bytes.resize(std::max(bytes.size(), journal::kHeaderBytes), '\0');
+    const Result<journal::Header> header = journal::DecodeHeader(
+        reinterpret_cast<const std::byte*>(bytes.data()), bytes.size(), "a journal of the server");
+    if (!header.ok()) return header.status();
+    all->writers.push_back(journal::ToModelWriter(*header));
+    all->liveness.push_back(wire::FromProto(part.writer()));
+    return OkStatus();
+  }
+
+  // Once there was a report, all that is asked is as of the same time.
+  v1::TimeSelection Time() const {
+    v1::TimeSelection time = time_;
+    if (as_of_) time.set_as_of("@" + std::to_string(*as_of_));
+    return time;
+  }
+
+  Result<Report> ReportBy(v1::Accounting accounting) {
+    v1::GetReportRequest request;
+    Fill(Time(), &request);
+    request.set_accounting(accounting);
+    v1::Report answer;
+    HEADWAY_RETURN_IF_ERROR(client_.Call("headway.v1.RunService.GetReport", request, &answer));
+    Result<Report> report = wire::FromProto(answer);
+    if (report.ok()) as_of_ = report->as_of;
+    return report;
+  }
 
   template <typename Request>
   void Fill(const v1::TimeSelection& time, Request* request) const {
@@ -96,6 +159,7 @@ class RemoteRun final : public AskedRun {
   std::string project_;
   std::string label_;
   v1::TimeSelection time_;
+  std::optional<std::int64_t> as_of_;
 };
 
 // Endings: what asks the sender to end. A signal: what has been recorded until then is still sent,
@@ -137,6 +201,11 @@ class Endings {
   MonoNs hurry_;  // until then somebody waits
 };
 
+Status CheckLabel(const std::string& label) {
+  if (IsValidUtf8(label)) return OkStatus();
+  return {Code::kNotFound, "no run \"" + PrintableLine(label) + "\" can be there"};
+}
+
 bool IsWorthRetrying(const Status& status) {
   return status.code() == Code::kUnavailable || status.code() == Code::kResourceExhausted ||
          status.code() == Code::kDeadlineExceeded;
@@ -147,10 +216,23 @@ bool IsWorthRetrying(const Status& status) {
 Result<std::unique_ptr<AskedRun>> AskServer(const Place& place, const std::string& label,
                                             const TimeOptions& times) {
   HEADWAY_RETURN_IF_ERROR(CheckTimes(times));
-  if (!IsValidUtf8(label)) {
-    return Status(Code::kNotFound, "no run \"" + PrintableLine(label) + "\" can be there");
-  }
+  HEADWAY_RETURN_IF_ERROR(CheckLabel(label));
   return std::unique_ptr<AskedRun>(std::make_unique<RemoteRun>(place, label, times));
+}
+
+Result<RunConfig> AskServerConfig(const Place& place, const std::string& label) {
+  HEADWAY_RETURN_IF_ERROR(CheckLabel(label));
+  v1::GetConfigRequest request;
+  request.set_project(place.project);
+  request.set_run(label);
+  v1::GetConfigResponse answer;
+  HEADWAY_RETURN_IF_ERROR(CallServer(place, "ConfigService.GetConfig", request, &answer));
+  std::vector<Status> problems;
+  for (const std::string& problem : answer.problems()) {
+    problems.emplace_back(Code::kDataLoss, problem);
+  }
+  TellProblems(problems);
+  return wire::FromProto(answer);
 }
 
 std::function<Result<bool>()> ShippingRounds(const transfer::Scope& scope,
@@ -231,6 +313,8 @@ namespace headway::cli {
 Result<std::unique_ptr<AskedRun>> AskServer(const Place&, const std::string&, const TimeOptions&) {
   return NoServersBuilt();
 }
+
+Result<RunConfig> AskServerConfig(const Place&, const std::string&) { return NoServersBuilt(); }
 
 std::function<Result<bool>()> ShippingRounds(const transfer::Scope&, const std::string&,
                                              const std::string&, const std::string&) {

@@ -12,6 +12,7 @@
 #include "cli/asked_run.h"
 #include "cli/beside.h"
 #include "cli/place.h"
+#include "model/config.h"
 #include "transfer/source.h"
 
 /// What commands do with a server. Unimplemented where headway was built without that.
@@ -21,6 +22,10 @@ namespace headway::cli {
 /// The run as the server of `place` knows it.
 Result<std::unique_ptr<AskedRun>> AskServer(const Place& place, const std::string& label,
                                             const TimeOptions& times);
+
+/// The configurations of the run as the server of `place` knows them; what it could not read is
+/// told on standard error.
+Result<RunConfig> AskServerConfig(const Place& place, const std::string& label);
 
 /// Rounds of bringing the journals of `scope` to a server, for a helper: each returns whether
 /// nothing is left to do.

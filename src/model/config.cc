@@ -327,6 +327,13 @@ RunConfig MakeRunConfig(std::vector<ConfigProcess> processes) {
   return run;
 }
 
+AttemptConfig RunConfig::Registered() const {
+  if (registered.empty()) return {};
+  ConfigProcess server;
+  server.configs = registered;
+  return MakeAttempt({std::move(server)});
+}
+
 AttemptConfig Select(const AttemptConfig& attempt, const ConfigFilter& filter) {
   AttemptConfig selected;
   if (filter.rank < 0) {

@@ -106,9 +106,13 @@ struct RunConfig {
   std::string run;
   std::string project;
   std::vector<AttemptConfig> attempts;
+  /// What was not recorded but said on a server, by class.
+  std::map<std::string, std::shared_ptr<const FlatConfig>, std::less<>> registered;
 
   /// Null when nothing was said in that attempt.
   const AttemptConfig* Find(std::int64_t attempt) const;
+  /// What was said on a server, as if one process had said it.
+  AttemptConfig Registered() const;
 };
 
 RunConfig MakeRunConfig(std::vector<ConfigProcess> processes);

@@ -29,6 +29,7 @@ constexpr PermissionFacts kPermissions[] = {
     {Permission::kTokensRevoke, "tokens.revoke"},
     {Permission::kAuditList, "audit.list"},
     {Permission::kServerMetrics, "server.metrics"},
+    {Permission::kServerGet, "server.get"},
 };
 
 struct RoleFacts {
@@ -37,10 +38,12 @@ struct RoleFacts {
 };
 constexpr Permissions kReading(Permission::kRunsList, Permission::kRunsGet,
                                Permission::kProjectsList, Permission::kOperationsGet,
-                               Permission::kOperationsList, Permission::kServerMetrics);
+                               Permission::kOperationsList, Permission::kServerMetrics,
+                               Permission::kServerGet);
 constexpr RoleFacts kRoles[] = {
     {"viewer", kReading},
-    {"writer", Permissions(Permission::kJournalsAppend, Permission::kSeriesWrite)},
+    {"writer",
+     Permissions(Permission::kJournalsAppend, Permission::kSeriesWrite, Permission::kServerGet)},
     {"editor", kReading.With(Permissions(Permission::kRunsCreate, Permission::kRunsUpdate,
                                          Permission::kRunsDelete, Permission::kOperationsCancel,
                                          Permission::kOperationsDelete, Permission::kJournalsAppend,
@@ -53,6 +56,12 @@ constexpr RoleFacts kRoles[] = {
 std::string_view PermissionName(Permission permission) {
   const auto facts = std::ranges::find(kPermissions, permission, &PermissionFacts::permission);
   return facts == std::end(kPermissions) ? "?" : facts->name;
+}
+
+std::vector<Permission> AllPermissions() {
+  std::vector<Permission> all;
+  std::ranges::transform(kPermissions, std::back_inserter(all), &PermissionFacts::permission);
+  return all;
 }
 
 std::optional<Permissions> PermissionsOf(std::string_view role) {

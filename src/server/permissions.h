@@ -28,10 +28,13 @@ enum class Permission : std::uint8_t {
   kTokensRevoke,
   kAuditList,
   kServerMetrics,
+  kServerGet,
 };
 
 /// "runs.list".
 std::string_view PermissionName(Permission permission);
+/// All there are.
+std::vector<Permission> AllPermissions();
 
 /// A set of them.
 class Permissions {

@@ -15,18 +15,11 @@
 #include "ledger/ledger.h"
 #include "runs/clocks.h"
 #include "runs/read_ahead.h"
+#include "server/stored_journal.h"
 #include "store/record_store.h"
 #include "store/series_store.h"
 
 namespace headway::server {
-
-/// Who still counts as alive.
-struct Hearing {
-  const Clock* clock = nullptr;
-  std::int64_t since = 0;  ///< wall time: before it this server heard nobody
-
-  Liveness Of(const store::JournalState& state) const;
-};
 
 /// RunLedger: the account of one run, kept as its journals come in: each record is read once.
 class RunLedger {
@@ -42,10 +35,13 @@ class RunLedger {
   /// Of the last Refresh.
   ledger::Ledger* ledger() { return &*ledger_; }
   std::size_t journals() const { return known_.size(); }
+  /// The attempts to which the journals belong, as the report numbers them; -1: none is known.
+  std::map<JournalUid, std::int64_t> Attempts();
 
  private:
   struct Known {
     std::optional<ClockAnchor> anchor;
+    WriterId writer = 0;
     Liveness liveness = Liveness::kUnknown;
     bool supervisor = false;
     bool complete = false;  // nothing will ever come
@@ -69,8 +65,7 @@ class RunLedger {
   Status KeepMetrics();
   Status KeepMetrics(const JournalUid& uid, MetricFeed* feed);
   void StartOver();
-  Status Open(const store::Journal& journal, const journal::Header& header,
-              const runs::Clocks& clocks);
+  Status Open(const StoredJournal& stored);
   void Settle();
 
   store::RecordStore* store_;

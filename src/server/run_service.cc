@@ -9,6 +9,7 @@
 
 #include "base/crc32c.h"
 #include "base/limits.h"
+#include "ledger/compat/report.h"
 #include "runs/question.h"
 #include "wire/report.h"
 
@@ -24,6 +25,18 @@ runs::Question ToQuestion(const v1::TimeSelection& time) {
   if (time.has_to()) question.to = time.to();
   if (time.has_last_ns()) question.last_ns = time.last_ns();
   return question;
+}
+
+Result<Report> ReportBy(v1::Accounting accounting, ledger::Ledger* ledger,
+                        const ledger::Query& query) {
+  switch (accounting) {
+    case v1::ACCOUNTING_UNSPECIFIED:
+    case v1::ACCOUNTING_EXACT: return ledger->MakeReport(query);
+    case v1::ACCOUNTING_COMPAT: return compat::MakeReport(ledger, query);
+    default: break;
+  }
+  return Status(Code::kInvalidArgument,
+                "this server knows no accounting " + std::to_string(accounting));
 }
 
 // Where a page begins, and as of when all pages are.
@@ -83,10 +96,11 @@ Result<v1::Report> RunService::GetReport(const Caller& caller,
   ledger::Ledger* const ledger = (*use)->ledger();
   const auto query = runs::MakeQuery(ToQuestion(request.time()), ledger, clock_->Wall());
   if (!query.ok()) return query.status();
-  Report report = ledger->MakeReport(*query);
-  report.run = run->label;
-  report.project = run->project;
-  return wire::ToProto(report);
+  Result<Report> report = ReportBy(request.accounting(), ledger, *query);
+  if (!report.ok()) return report.status();
+  report->run = run->label;
+  report->project = run->project;
+  return wire::ToProto(*report);
 }
 
 template <typename Request, typename Row, typename Rows>

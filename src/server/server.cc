@@ -16,16 +16,19 @@
 #include "base/time_format.h"
 #include "formats/prometheus/writer.h"
 #include "server/access.h"
+#include "server/config_service.h"
 #include "server/connect.h"
 #include "server/http_server.h"
 #include "server/journal_service.h"
 #include "server/operation_service.h"
 #include "server/project_service.h"
+#include "server/record_service.h"
 #include "server/run_ledger.h"
 #include "server/run_registry.h"
 #include "server/run_service.h"
 #include "server/series_service.h"
 #include "server/server_metrics.h"
+#include "server/server_service.h"
 #include "server/tokens.h"
 #include "server/upkeep.h"
 
@@ -91,9 +94,12 @@ struct Server::Impl {
         upkeep(store.get(), &ledgers, clock_given, [this](const Status& status) { Log(status); }),
         registry(store.get(), &upkeep, clock_given),
         runs(&registry, &ledgers, clock_given),
+        configs(&registry, &ledgers, store.get(), clock_given),
+        records(&registry, store.get(), clock_given),
         series(store.get(), &registry, &ledgers, clock_given),
         projects(store.get(), clock_given),
         operations(store.get(), &upkeep, clock_given),
+        itself(clock_given),
         tokens(std::move(tokens_found)),
         router([this](const HttpRequest& head) { return access.Authenticate(head); },
                [this](const Status& status) { Log(status); }),
@@ -103,9 +109,12 @@ struct Server::Impl {
     journals.AddTo(&router);
     registry.AddTo(&router);
     runs.AddTo(&router);
+    configs.AddTo(&router);
+    records.AddTo(&router);
     series.AddTo(&router);
     projects.AddTo(&router);
     operations.AddTo(&router);
+    itself.AddTo(&router);
     metrics.emplace(PathsOf(router), clock);
   }
 
@@ -178,9 +187,12 @@ struct Server::Impl {
   Upkeep upkeep;
   RunRegistry registry;
   RunService runs;
+  ConfigService configs;
+  RecordService records;
   SeriesService series;
   ProjectService projects;
   OperationService operations;
+  ServerService itself;
   std::unique_ptr<Tokens> tokens;
   ConnectRouter router;
   const Clock* clock;

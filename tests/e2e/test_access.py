@@ -29,6 +29,8 @@ NEEDS = {
     "RunService/GetReport": "runs.get",
     "RunService/ListIntervals": "runs.get",
     "RunService/ListSteps": "runs.get",
+    "ConfigService/GetConfig": "runs.get",
+    "RecordService/ListRecords": "runs.get",
     "SeriesService/WritePoints": "series.write",
     "SeriesService/ListSeries": "runs.get",
     "SeriesService/QuerySeries": "runs.get",
@@ -43,11 +45,13 @@ NEEDS = {
     "TokenService/ListTokens": "tokens.list",
     "TokenService/RevokeToken": "tokens.revoke",
     "TokenService/ListAuditEvents": "audit.list",
+    "ServerService/GetServer": "server.get",
 }
-READING = {"runs.list", "runs.get", "projects.list", "operations.list", "operations.get"}
+READING = {"runs.list", "runs.get", "projects.list", "operations.list", "operations.get",
+           "server.get"}  # fmt: skip
 ROLES = {
     "viewer": READING,
-    "writer": {"journals.append", "series.write"},
+    "writer": {"journals.append", "series.write", "server.get"},
     "editor": READING
     | {"runs.create", "runs.update", "runs.delete", "operations.cancel", "operations.delete"}
     | {"journals.append", "series.write"},
@@ -106,7 +110,8 @@ def pieces(headway: Headway, project: str, run: str) -> dict[str, Any]:
 def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
     assert sorted(methods()) == sorted(NEEDS)
     requests: dict[str, Any] = {
-        method: {"project": "p", "run": "r"} if "RunService/" in method else {} for method in NEEDS
+        method: {"project": "p", "run": "r"} if "runs." in needs else {}
+        for method, needs in NEEDS.items()
     }
     requests["RunService/ListRuns"] = {"project": "p"}
     requests["RunService/CreateRun"] = {"project": "p", "run": {"name": "r"}, "requestId": "1"}
@@ -152,7 +157,7 @@ def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
                     inside = not run
                 elif "TokenService" in method:
                     inside = True  # it answers about its own
-                elif method == "ProjectService/ListProjects":
+                elif method in ("ProjectService/ListProjects", "ServerService/GetServer"):
                     inside = True  # so does that
                 elif method == "ProjectService/PutProject":
                     inside = project in ("", "p") and not run

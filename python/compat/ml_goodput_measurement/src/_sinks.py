@@ -316,6 +316,12 @@ def journal_of(job_name: str, user: object) -> JournalSink:
         return sink
 
 
+def records(job_name: str) -> bool:
+    """Whether this process has a journal of the job."""
+    with _journals_lock:
+        return _key(job_name) in _journals
+
+
 # A process can have 64 journals open.
 _MOST_OPEN = 32
 

@@ -6,12 +6,16 @@ import dataclasses
 import datetime
 import logging
 import os
-from typing import Any, Optional, Protocol
+from typing import TYPE_CHECKING, Any, Optional, Protocol
 
-from headway import _native
+from headway import Error, _native
 
+from ml_goodput_measurement.src import _sinks
 from ml_goodput_measurement.src._time import now, to_seconds, utc
 from ml_goodput_measurement.src.goodput_utils import BadputType, UnproductiveTimeDict
+
+if TYPE_CHECKING:
+    from headway import _server
 
 _log = logging.getLogger(__name__)
 
@@ -128,7 +132,11 @@ class _CalculatorSource:
 
 
 class JournalSource(_CalculatorSource):
-    """The newest run of the job's name, read anew for each question."""
+    """The newest run of the job's name, read anew for each question.
+
+    Its records are asked of the server that ``HEADWAY_SERVER`` names, unless this process makes
+    them: else they come from journals of this machine.
+    """
 
     def __init__(self, job_name: str, elastic: bool) -> None:
         super().__init__(elastic)
@@ -136,7 +144,12 @@ class JournalSource(_CalculatorSource):
 
     def refresh(self) -> None:
         calculator = _native.CompatCalculator(self._elastic)
-        calculator.load(_dirs(), os.environ.get("HEADWAY_PROJECT") or "default", self._job_name)
+        project = os.environ.get("HEADWAY_PROJECT") or "default"
+        server = os.environ.get("HEADWAY_SERVER", "")
+        if server and not _sinks.records(self._job_name):
+            calculator.load_records(_records_of(server, project, self._job_name))
+        else:
+            calculator.load(_dirs(), project, self._job_name)
         self._calculator = calculator
 
     def window(self, start: datetime.datetime, end: datetime.datetime) -> Window:
@@ -191,6 +204,15 @@ def exact() -> bool:
     if chosen not in ("compat", "exact"):
         raise ValueError(f"HEADWAY_ACCOUNTING must be compat or exact, not {chosen!r}")
     return chosen == "exact"
+
+
+def _records_of(server: str, project: str, run: str) -> list[_server.RecordPage]:
+    from headway import _server  # what it needs costs an import some 30 ms
+
+    try:
+        return list(_server.Server(server).records(project, run))
+    except Error as error:
+        raise _native.Error(error.code, str(error)) from error
 
 
 def _dirs() -> list[str]:

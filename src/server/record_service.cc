@@ -1,0 +1,222 @@
+#include "server/record_service.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "base/limits.h"
+#include "base/utf8.h"
+#include "journal/reader.h"
+#include "model/name_table.h"
+#include "model/packed_records.h"
+#include "runs/findings.h"
+#include "wire/record.h"
+
+namespace headway::server {
+namespace {
+
+constexpr int kRecordsPageDefault = 1'000;
+constexpr std::size_t kBatch = 1024;
+
+Status BadToken() {
+  return {Code::kInvalidArgument, "the page_token is none of an answer to this question"};
+}
+
+// The names of a page, each once.
+class PageNames {
+ public:
+  PageNames(const NameTable* names, v1::ListRecordsResponse* page) : names_(names), page_(page) {}
+
+  std::uint32_t Of(NameId id) {
+    if (id == 0) return 0;
+    const auto [known, fresh] = places_.emplace(id, page_->names_size() + 1);
+    if (fresh) page_->add_names(std::string(names_->Text(id)));
+    return known->second;
+  }
+
+ private:
+  const NameTable* names_;
+  v1::ListRecordsResponse* page_;
+  std::map<NameId, std::uint32_t> places_;
+};
+
+}  // namespace
+
+// Cursor: goes through the journals of a run as they were when it was made.
+class RecordService::Cursor {
+ public:
+  Cursor(store::RecordStore* store, const Hearing& hearing, const RunUid& run)
+      : store_(store), hearing_(hearing), run_(run) {}
+
+  // To where `token` says. InvalidArgument: it says nothing.
+  Status GoTo(const std::string& token) {
+    Result<std::vector<StoredJournal>> journals = ListStoredJournals(store_, run_);
+    if (!journals.ok()) return journals.status();
+    journals_ = *std::move(journals);
+    if (token.empty()) return OkStatus();
+    const std::size_t slash = token.find('/');
+    if (slash == std::string::npos) return BadToken();
+    const Result<JournalUid> uid = ParseUid<JournalUid>(token.substr(0, slash));
+    const char* const end = token.data() + token.size();
+    const auto [stop, error] = std::from_chars(token.data() + slash + 1, end, from_);
+    if (!uid.ok() || error != std::errc() || stop != end) return BadToken();
+    const auto found = std::ranges::find_if(
+        journals_, [&uid](const StoredJournal& one) { return one.header.uid == *uid; });
+    if (found == journals_.end()) return BadToken();
+    at_ = static_cast<std::size_t>(found - journals_.begin());
+    return OkStatus();
+  }
+
+  const RunUid& run() const { return run_; }
+  bool done() const { return at_ == journals_.size(); }
+  std::string token() const {
+    return ToHex(journals_[at_].header.uid) + "/" + std::to_string(from_);
+  }
+  // Gives back what it need not hold until the next page.
+  void Rest() {
+    if (reader_) reader_->Release();
+  }
+
+  // Up to `count` records, packed or not.
+  Status Add(std::size_t count, bool packed, v1::ListRecordsResponse* page) {
+    packed_ = packed;
+    std::size_t left = count;
+    while (!done() && left > 0 && page->journals_size() < limits::kRecordsPageJournals) {
+      v1::JournalRecords* const part = page->add_journals();
+      const StoredJournal& journal = journals_[at_];
+      part->set_uid(journal.header.uid.bytes.data(), journal.header.uid.bytes.size());
+      if (!reader_) HEADWAY_RETURN_IF_ERROR(Open());
+      if (from_ == 0) {
+        const std::string& header = journal.journal.identity.header;
+        part->set_header(header.substr(0, header.find_last_not_of('\0') + 1));
+        part->set_writer(wire::ToProto(reader_->liveness()));
+      }
+      PageNames names(&names_, page);
+      const Result<bool> ended = AddRecords(&left, &names, part);
+      if (!ended.ok()) return ended.status();
+      if (!*ended) break;
+      part->set_damage(ToValidUtf8(reader_->summary().Check(reader_->path()).message()));
+      reader_.reset();
+      from_ = 0;
+      ++at_;
+    }
+    return OkStatus();
+  }
+
+ private:
+  Status Open() {
+    names_ = NameTable();
+    dropped_ = 0;
+    last_ns_ = 0;
+    Result<journal::JournalReader> reader =
+        OpenStoredJournal(store_, hearing_, journals_[at_], {.names = &names_});
+    if (!reader.ok()) return reader.status();
+    reader_.emplace(*std::move(reader));
+    return OkStatus();
+  }
+
+  void Put(const Record& record, PageNames* names, v1::JournalRecords* part) const {
+    const std::uint32_t name = names->Of(record.name);
+    packed_ ? AppendPacked(record, name, part->mutable_packed())
+            : wire::Fill(record, name, part->add_records());
+  }
+
+  // Whether the journal has ended.
+  Result<bool> AddRecords(std::size_t* left, PageNames* names, v1::JournalRecords* part) {
+    std::vector<Record> batch(kBatch);
+    while (*left > 0) {
+      const Result<std::size_t> got =
+          reader_->Next(std::span(batch).first(std::min(kBatch, *left)));
+      if (!got.ok()) return got.status();
+      if (*got == 0) {
+        const std::vector<Record> found = runs::Findings(
+            reader_->summary(), 0, dropped_, last_ns_, journals_[at_].anchor.has_value(), &names_);
+        for (const Record& record : found) Put(record, names, part);
+        return true;
+      }
+      for (const Record& record : std::span(batch).first(*got)) {
+        if (record.type == RecordType::kDropped) {
+          dropped_ += static_cast<std::uint64_t>(std::max<std::int64_t>(0, record.a));
+        }
+        last_ns_ = record.time_ns;
+        if (record.seq < from_) continue;  // an earlier page had it
+        from_ = record.seq + 1;
+        Put(record, names, part);
+        --*left;
+      }
+    }
+    return false;
+  }
+
+  store::RecordStore* store_;
+  Hearing hearing_;
+  RunUid run_;
+  std::vector<StoredJournal> journals_;
+  std::size_t at_ = 0;
+  bool packed_ = false;
+  std::uint64_t from_ = 0;  // the first record of the journal that is still wanted
+  NameTable names_;         // of the journal; outlives its reader
+  std::optional<journal::JournalReader> reader_;
+  std::uint64_t dropped_ = 0;
+  std::int64_t last_ns_ = 0;
+};
+
+RecordService::RecordService(RunRegistry* registry, store::RecordStore* store, const Clock* clock)
+    : registry_(registry), store_(store), hearing_{clock, clock->Wall().ns} {}
+RecordService::~RecordService() = default;
+
+void RecordService::AddTo(ConnectRouter* router) {
+  router->Add<v1::ListRecordsRequest, v1::ListRecordsResponse>(
+      "headway.v1.RecordService.ListRecords", Permission::kRunsGet, Scope::kByRequest,
+      [this](const Caller& caller, const auto& request) { return ListRecords(caller, request); });
+}
+
+std::size_t RecordService::waiting() {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size();
+}
+
+Result<std::unique_ptr<RecordService::Cursor>> RecordService::Take(const RunUid& run,
+                                                                   const std::string& token) {
+  if (!token.empty()) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find_if(
+        waiting_, [&](const auto& one) { return one->run() == run && one->token() == token; });
+    if (found != waiting_.end()) {
+      std::unique_ptr<Cursor> cursor = std::move(*found);
+      waiting_.erase(found);
+      return cursor;
+    }
+  }
+  auto cursor = std::make_unique<Cursor>(store_, hearing_, run);
+  HEADWAY_RETURN_IF_ERROR(cursor->GoTo(token));
+  return cursor;
+}
+
+Result<v1::ListRecordsResponse> RecordService::ListRecords(const Caller& caller,
+                                                           const v1::ListRecordsRequest& request) {
+  const Result<std::size_t> size =
+      PageSize(request.page_size(), kRecordsPageDefault,
+               caller.json && !request.packed() ? limits::kRowsPageJson : limits::kRowsPage);
+  if (!size.ok()) return size.status();
+  const Result<store::RunRow> run =
+      registry_->Find(caller, ProjectOf(request.project()), request.run());
+  if (!run.ok()) return run.status();
+  Result<std::unique_ptr<Cursor>> cursor = Take(run->uid, request.page_token());
+  if (!cursor.ok()) return cursor.status();
+  v1::ListRecordsResponse page;
+  HEADWAY_RETURN_IF_ERROR((*cursor)->Add(*size, request.packed(), &page));
+  if ((*cursor)->done()) return page;
+  page.set_next_page_token((*cursor)->token());
+  (*cursor)->Rest();
+  const std::lock_guard lock(mutex_);
+  waiting_.push_back(*std::move(cursor));
+  if (waiting_.size() > limits::kRecordsReaders) waiting_.erase(waiting_.begin());
+  return page;
+}
+
+}  // namespace headway::server

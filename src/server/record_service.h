@@ -1,0 +1,51 @@
+#pragma once
+
+#include <headway/v1/record_service.pb.h>
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "server/connect.h"
+#include "server/run_registry.h"
+#include "server/stored_journal.h"
+#include "store/record_store.h"
+
+namespace headway::server {
+
+/// RecordService of proto/. Any thread.
+///
+/// A page goes on where the one before has ended without reading anything again, for some of those
+/// who ask at a time.
+class RecordService {
+ public:
+  /// All must outlive it.
+  RecordService(RunRegistry* registry, store::RecordStore* store, const Clock* clock);
+  ~RecordService();
+
+  void AddTo(ConnectRouter* router);
+
+  Result<v1::ListRecordsResponse> ListRecords(const Caller& caller,
+                                              const v1::ListRecordsRequest& request);
+
+  /// How many readers wait for their next page.
+  std::size_t waiting();
+
+ private:
+  class Cursor;
+
+  /// The one that waits at that token, or a new one there.
+  Result<std::unique_ptr<Cursor>> Take(const RunUid& run, const std::string& token);
+
+  RunRegistry* registry_;
+  store::RecordStore* store_;
+  Hearing hearing_;
+  std::mutex mutex_;                              // of what follows
+  std::vector<std::unique_ptr<Cursor>> waiting_;  // the one that was used last comes last
+};
+
+}  // namespace headway::server

@@ -1,0 +1,191 @@
+#include "server/record_service.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "base/limits.h"
+#include "base/test_scratch_dir.h"
+#include "journal/directory.h"
+#include "journal/writer.h"
+#include "model/packed_records.h"
+#include "server/run_ledger.h"
+#include "server/upkeep.h"
+#include "store/sqlite/record_store.h"
+
+namespace headway::server {
+namespace {
+
+class RecordServiceTest : public testing::Test {
+ protected:
+  RecordServiceTest() {
+    auto opened = store::OpenSqliteStore(dir_.path() + "/records.sqlite", {});
+    HEADWAY_CHECK(opened.ok());
+    store_ = *std::move(opened);
+    ledgers_ = std::make_unique<RunLedgers>(store_.get(), nullptr, &clock_);
+    upkeep_ = std::make_unique<Upkeep>(store_.get(), ledgers_.get(), &clock_,
+                                       std::function<void(const Status&)>());
+    registry_ = std::make_unique<RunRegistry>(store_.get(), upkeep_.get(), &clock_);
+    service_ = std::make_unique<RecordService>(registry_.get(), store_.get(), &clock_);
+    run_uid_ = RandomUid<RunUid>();
+  }
+
+  // A journal of the run with so many steps, whose writer lives.
+  std::unique_ptr<journal::JournalWriter> Write(std::int64_t rank, int steps) {
+    journal::WriterOptions options;
+    options.clock = &clock_;
+    options.header.project = "default";
+    options.header.run = "r";
+    options.header.run_uid = run_uid_;
+    options.header.rank = rank;
+    auto writer = journal::JournalWriter::Create(dir_.path(), options);
+    HEADWAY_CHECK(writer.ok());
+    Add(writer->get(), steps);
+    return *std::move(writer);
+  }
+
+  void Add(journal::JournalWriter* writer, int steps) {
+    const std::uint64_t first = writer->next_seq();
+    for (int step = 0; step < steps; ++step) {
+      clock_.Advance(kNanosPerSecond);
+      writer->Append(journal::MetaHigh(RecordType::kStepStart, 0), writer->Now(), step, 0);
+    }
+    const Result<UniqueFd> fd = OpenForReading(writer->path());
+    std::string bytes(journal::SlotOffset(writer->next_seq()), '\0');
+    ASSERT_TRUE(ReadAt(fd->get(), bytes.data(), bytes.size(), 0, "").ok());
+    const Result<journal::Header> header = journal::ReadHeader(writer->path());
+    ASSERT_TRUE(header.ok());
+    const store::Batch batch = {.identity = {.uid = header->uid,
+                                             .run_uid = run_uid_,
+                                             .project = "default",
+                                             .run = "r",
+                                             .start = header->anchor.wall.ns,
+                                             .header = bytes.substr(0, journal::kHeaderBytes)},
+                                .first_slot = first,
+                                .slots = std::string_view(bytes).substr(journal::SlotOffset(first)),
+                                .counters = bytes.substr(journal::kLiveOffset, 24),
+                                .writer = Liveness::kAlive,
+                                .heard = clock_.Wall().ns};
+    ASSERT_TRUE(store_->Append(std::span(&batch, 1)).ok());
+  }
+
+  v1::ListRecordsResponse Page(int size, const std::string& token, bool packed = false) {
+    v1::ListRecordsRequest request;
+    request.set_run("r");
+    request.set_page_size(size);
+    request.set_page_token(token);
+    request.set_packed(packed);
+    const Result<v1::ListRecordsResponse> page = service_->ListRecords({}, request);
+    EXPECT_TRUE(page.ok()) << page.status().ToString();
+    return page.ok() ? *page : v1::ListRecordsResponse();
+  }
+
+  // "rank:step" of all records, by pages of that size; `forget`: with a new service each time.
+  std::string All(int size, bool forget = false) {
+    std::string all;
+    std::string rank;
+    std::string token;
+    do {
+      const v1::ListRecordsResponse page = Page(size, token);
+      int count = 0;
+      for (const v1::JournalRecords& part : page.journals()) {
+        if (!part.header().empty()) {
+          std::string bytes = part.header();
+          bytes.resize(journal::kHeaderBytes, '\0');
+          const Result<journal::Header> header = journal::DecodeHeader(
+              reinterpret_cast<const std::byte*>(bytes.data()), bytes.size(), "header");
+          EXPECT_TRUE(header.ok()) << header.status().ToString();
+          EXPECT_EQ(part.writer(), v1::WRITER_STATE_ALIVE);
+          rank = std::to_string(header->rank);
+        }
+        for (const v1::Record& record : part.records()) {
+          all += rank + ":" + std::to_string(record.a()) + " ";
+          ++count;
+        }
+      }
+      EXPECT_LE(count, size);
+      token = page.next_page_token();
+      if (forget)
+        service_ = std::make_unique<RecordService>(registry_.get(), store_.get(), &clock_);
+    } while (!token.empty());
+    return all;
+  }
+
+  ScratchDir dir_;
+  FakeClock clock_;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<RunLedgers> ledgers_;
+  std::unique_ptr<Upkeep> upkeep_;
+  std::unique_ptr<RunRegistry> registry_;
+  std::unique_ptr<RecordService> service_;
+  RunUid run_uid_;
+};
+
+TEST_F(RecordServiceTest, PagesJoin) {
+  const auto first = Write(0, 5);
+  const auto second = Write(1, 3);
+  const std::string whole = "0:0 0:1 0:2 0:3 0:4 1:0 1:1 1:2 ";
+  for (const int size : {1, 2, 3, 5, 8, 100}) {
+    EXPECT_EQ(All(size), whole) << size;
+    EXPECT_EQ(All(size, true), whole) << size;
+  }
+  EXPECT_EQ(service_->waiting(), 0u);
+}
+
+TEST_F(RecordServiceTest, WhatComesMeanwhileIsOfTheNextReading) {
+  const auto writer = Write(0, 4);
+  const v1::ListRecordsResponse page = Page(3, "");
+  EXPECT_EQ(service_->waiting(), 1u);
+  Add(writer.get(), 2);
+  const v1::ListRecordsResponse rest = Page(100, page.next_page_token());
+  EXPECT_EQ(rest.next_page_token(), "");
+  ASSERT_EQ(rest.journals_size(), 1);
+  EXPECT_EQ(rest.journals(0).records_size(), 1);
+  EXPECT_EQ(All(100), "0:0 0:1 0:2 0:3 0:0 0:1 ");
+}
+
+TEST_F(RecordServiceTest, PackedIsTheSame) {
+  const auto writer = Write(0, 6);
+  const v1::ListRecordsResponse plain = Page(100, "");
+  const v1::ListRecordsResponse packed = Page(100, "", true);
+  ASSERT_EQ(packed.journals_size(), 1);
+  EXPECT_EQ(packed.journals(0).records_size(), 0);
+  std::vector<Record> records;
+  ASSERT_TRUE(ReadPacked(packed.journals(0).packed(), 0, {0}, &records).ok());
+  ASSERT_EQ(static_cast<int>(records.size()), plain.journals(0).records_size());
+  for (int i = 0; i < plain.journals(0).records_size(); ++i) {
+    const v1::Record& one = plain.journals(0).records(i);
+    const Record& other = records[static_cast<std::size_t>(i)];
+    EXPECT_EQ(one.type(), static_cast<std::uint32_t>(other.type));
+    EXPECT_EQ(one.seq(), other.seq);
+    EXPECT_EQ(one.time_ns(), other.time_ns);
+    EXPECT_EQ(one.a(), other.a);
+    EXPECT_EQ(one.b(), other.b);
+  }
+}
+
+TEST_F(RecordServiceTest, ReadersThatWaitAreBounded) {
+  const auto writer = Write(0, 100);
+  std::string token = Page(1, "").next_page_token();
+  for (int i = 0; i < 100; ++i) Page(2 + i % 90, "");
+  EXPECT_EQ(service_->waiting(), limits::kRecordsReaders);
+  // The one that waited the longest goes on all the same.
+  const v1::ListRecordsResponse page = Page(1, token);
+  ASSERT_EQ(page.journals_size(), 1);
+  EXPECT_EQ(page.journals(0).records(0).a(), 1);
+  EXPECT_EQ(page.journals(0).header(), "");
+}
+
+TEST_F(RecordServiceTest, TokensOfNoAnswerAreRefused) {
+  const auto writer = Write(0, 3);
+  for (const std::string token : {"x", "/", "1", "00000000000000000000000000000000/0"}) {
+    v1::ListRecordsRequest request;
+    request.set_run("r");
+    request.set_page_token(token);
+    EXPECT_EQ(service_->ListRecords({}, request).status().code(), Code::kInvalidArgument) << token;
+  }
+}
+
+}  // namespace
+}  // namespace headway::server

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "journal/format.h"
+#include "journal/reader.h"
+#include "store/record_store.h"
+
+/// Journals as a store keeps them, read like files.
+
+namespace headway::server {
+
+/// Who still counts as alive.
+struct Hearing {
+  const Clock* clock = nullptr;
+  std::int64_t since = 0;  ///< wall time: before it this server heard nobody
+
+  Liveness Of(const store::JournalState& state) const;
+};
+
+struct StoredJournal {
+  store::Journal journal;
+  journal::Header header;
+  std::optional<ClockAnchor> anchor;  ///< to read it with; nullopt: its own
+};
+
+/// The journals of a run, by start and then uid. As RecordStore; DataLoss: a header is damaged.
+Result<std::vector<StoredJournal>> ListStoredJournals(store::RecordStore* store, const RunUid& uid);
+
+/// Reads `journal` from its beginning, as far as it went when it was listed; Refresh looks what
+/// came since. `store` and the clock must outlive the reader. `options.anchor` is filled in.
+Result<journal::JournalReader> OpenStoredJournal(store::RecordStore* store, const Hearing& hearing,
+                                                 const StoredJournal& journal,
+                                                 journal::ReaderOptions options);
+
+}  // namespace headway::server
