@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A server under a steady load: processes that record events at a given rate while they are shipped.
+"""A server under a steady load: processes record events at a given rate, and are shipped.
 
 Each process records steps and spans in bursts, a hundred a second, and an agent sends all of them.
 Told each second on standard error: events recorded, and what the server has taken in. At the end, a
