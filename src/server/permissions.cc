@@ -27,6 +27,9 @@ constexpr PermissionFacts kPermissions[] = {
     {Permission::kTokensList, "tokens.list"},
     {Permission::kTokensRevoke, "tokens.revoke"},
     {Permission::kAuditList, "audit.list"},
+    {Permission::kLinksCreate, "links.create"},
+    {Permission::kLinksList, "links.list"},
+    {Permission::kLinksRevoke, "links.revoke"},
 };
 
 struct RoleFacts {
@@ -40,9 +43,10 @@ constexpr RoleFacts kRoles[] = {
     {"viewer", kReading},
     {"writer", Permissions(Permission::kJournalsAppend)},
     {"editor",
-     kReading.With(Permissions(Permission::kRunsCreate, Permission::kRunsUpdate,
-                               Permission::kRunsDelete, Permission::kOperationsCancel,
-                               Permission::kOperationsDelete, Permission::kJournalsAppend))},
+     kReading.With(Permissions(
+         Permission::kRunsCreate, Permission::kRunsUpdate, Permission::kRunsDelete,
+         Permission::kOperationsCancel, Permission::kOperationsDelete, Permission::kLinksCreate,
+         Permission::kLinksList, Permission::kLinksRevoke, Permission::kJournalsAppend))},
     {"admin", Permissions::All()},
 };
 

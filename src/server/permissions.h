@@ -26,6 +26,9 @@ enum class Permission : std::uint8_t {
   kTokensList,
   kTokensRevoke,
   kAuditList,
+  kLinksCreate,
+  kLinksList,
+  kLinksRevoke,
 };
 
 /// "runs.list".

@@ -40,6 +40,22 @@ v1::Run ToProto(const store::RunRow& row) {
   return run;
 }
 
+// What whoever has a link to the run sees of it: what its processes recorded, and how it stands;
+// nothing of what people and programs say of it but the phase.
+v1::Run Shared(const store::RunRow& row) {
+  v1::Run run;
+  run.set_project(row.project);
+  run.set_name(row.name);
+  run.set_label(row.label);
+  run.set_uid(ToHex(row.uid));
+  run.set_start(row.start);
+  RunDetails said;
+  said.phase = row.details.phase;
+  wire::Fill(said, &run);
+  wire::Fill(row.summary, &run);
+  return run;
+}
+
 std::string ToHexText(std::string_view bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
@@ -114,7 +130,7 @@ void RunRegistry::AddTo(ConnectRouter* router) {
       "headway.v1.RunService.ListRuns", Permission::kRunsList, Scope::kByRequest,
       [this](const Caller& caller, const auto& request) { return List(caller, request); });
   router->Add<v1::GetRunRequest, v1::Run>(
-      "headway.v1.RunService.GetRun", Permission::kRunsGet, Scope::kByRequest,
+      "headway.v1.RunService.GetRun", Permission::kRunsGet, Scope::kOneRun,
       [this](const Caller& caller, const auto& request) { return Get(caller, request); });
   router->Add<v1::CreateRunRequest, v1::CreateRunResponse>(
       "headway.v1.RunService.CreateRun", Permission::kRunsCreate, Scope::kByRequest,
@@ -133,6 +149,7 @@ void RunRegistry::AddTo(ConnectRouter* router) {
 Result<store::RunRow> RunRegistry::Find(const Caller& caller, const std::string& project,
                                         const std::string& label) {
   const auto theirs = [&caller](const store::RunRow& row) {
+    if (!caller.link.empty() && (row.uid != caller.run_uid || row.deleted != 0)) return false;
     return caller.run.empty() || row.name == caller.run;
   };
   if (const Result<RunUid> uid = ParseUid<RunUid>(label); uid.ok()) {
@@ -153,6 +170,10 @@ Result<store::RunRow> RunRegistry::Find(const Caller& caller, const std::string&
       }
       query.after = name == label ? std::string() : page->next;
     } while (!query.after.empty());
+  }
+  if (!caller.link.empty()) {
+    return Status(Code::kPermissionDenied, "this link is for run \"" + caller.run + "\", " +
+                                               ToHex(caller.run_uid) + ", only");
   }
   if (!caller.run.empty()) {
     return Status(Code::kPermissionDenied, "this token is for run \"" + caller.run + "\" only");
@@ -199,7 +220,7 @@ Result<v1::ListRunsResponse> RunRegistry::List(const Caller& caller,
 Result<v1::Run> RunRegistry::Get(const Caller& caller, const v1::GetRunRequest& request) {
   const Result<store::RunRow> run = Find(caller, ProjectOf(request.project()), request.run());
   if (!run.ok()) return run.status();
-  return ToProto(*run);
+  return caller.link.empty() ? ToProto(*run) : Shared(*run);
 }
 
 store::AuditRow RunRegistry::Done(const Caller& caller, Permission permission,
@@ -291,6 +312,7 @@ Result<v1::DeleteRunResponse> RunRegistry::Delete(const Caller& caller,
   const store::AuditRow audit = Done(caller, Permission::kRunsDelete, *run);
   if (run->deleted == 0) {
     HEADWAY_RETURN_IF_ERROR(store_->DeleteRun(run->uid, audit.time, audit));
+    if (on_delete_) on_delete_(run->uid);
   }
   v1::DeleteRunResponse response;
   if (request.force()) {

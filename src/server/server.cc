@@ -17,6 +17,7 @@
 #include "server/connect.h"
 #include "server/http_server.h"
 #include "server/journal_service.h"
+#include "server/links.h"
 #include "server/operation_service.h"
 #include "server/project_service.h"
 #include "server/run_ledger.h"
@@ -42,7 +43,8 @@ bool IsLoopback(const std::string& address) {
 
 struct Server::Impl {
   Impl(Access access_found, std::unique_ptr<store::Store> opened,
-       std::unique_ptr<Tokens> tokens_found, const Clock* clock_given)
+       std::unique_ptr<Tokens> tokens_found, std::unique_ptr<Links> links_found,
+       const Clock* clock_given)
       : access(std::move(access_found)),
         store(std::move(opened)),
         ledgers(store.get(), clock_given),
@@ -53,11 +55,13 @@ struct Server::Impl {
         projects(store.get(), clock_given),
         operations(store.get(), &upkeep, clock_given),
         tokens(std::move(tokens_found)),
+        links(std::move(links_found)),
         router([this](const HttpRequest& head) { return access.Authenticate(head); },
                [this](const Status& status) { Log(status); }),
         clock(clock_given) {
-    access.Use(tokens.get());
+    access.Use(tokens.get(), links.get());
     tokens->AddTo(&router);
+    links->AddTo(&router, &registry);
     journals.AddTo(&router);
     registry.AddTo(&router);
     runs.AddTo(&router);
@@ -74,6 +78,12 @@ struct Server::Impl {
       return refusal;
     }
     return router.Refuse(head);
+  }
+
+  HttpResponse Answer(const HttpRequest& request) {
+    if (request.path == kHealth) return *AnswerByHead(request);
+    if (request.path.starts_with(Links::kPath)) return links->AnswerPage(request);
+    return router.Answer(request);  // which refuses by the head, too
   }
 
   // At most a line a second, however many ask.
@@ -99,6 +109,7 @@ struct Server::Impl {
   ProjectService projects;
   OperationService operations;
   std::unique_ptr<Tokens> tokens;
+  std::unique_ptr<Links> links;
   ConnectRouter router;
   const Clock* clock;
   std::unique_ptr<HttpServer> http;  // last: it calls the others
@@ -127,20 +138,19 @@ Result<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   }
   Result<std::unique_ptr<Tokens>> tokens = Tokens::Load(store.get(), clock);
   if (!tokens.ok()) return tokens.status();
-  auto impl =
-      std::make_unique<Impl>(std::move(access), std::move(store), *std::move(tokens), clock);
+  Result<std::unique_ptr<Links>> links = Links::Load(store.get(), clock);
+  if (!links.ok()) return links.status();
+  auto impl = std::make_unique<Impl>(std::move(access), std::move(store), *std::move(tokens),
+                                     *std::move(links), clock);
   impl->token_path = std::move(token_path);
   Impl* const raw = impl.get();
   Result<std::unique_ptr<HttpServer>> http = HttpServer::Start(
       {.address = options.address, .port = options.port},
       [raw](const HttpRequest& head) -> BodyVerdict {
-        if (head.path == kHealth) return {};
+        if (head.path == kHealth || head.path.starts_with(Links::kPath)) return {};
         return {.limit = limits::kServerRequestBytes, .refusal = raw->AnswerByHead(head)};
       },
-      [raw](const HttpRequest& request) {
-        if (request.path == kHealth) return *raw->AnswerByHead(request);
-        return raw->router.Answer(request);  // which refuses by the head, too
-      });
+      [raw](const HttpRequest& request) { return raw->Answer(request); });
   if (!http.ok()) return http.status();
   impl->http = *std::move(http);
   impl->upkeep.Start();

@@ -35,12 +35,6 @@ v1::Token ToProto(const store::TokenRow& row) {
   return token;
 }
 
-// Whether what is for this project and run is the caller's to give or to take.
-bool Within(const Caller& caller, const std::string& project, const std::string& run) {
-  if (!caller.project.empty() && project != caller.project) return false;
-  return caller.run.empty() || run == caller.run;
-}
-
 store::AuditRow Done(const Caller& caller, Permission permission, const store::TokenRow& token,
                      std::int64_t when) {
   std::string what = "token " + token.id + ", " + token.role;
@@ -64,10 +58,14 @@ std::string Roles() {
 
 }  // namespace
 
-std::string MakeSecret() {
+std::string MakeSecret(std::string_view prefix) {
   // Each has 122 random bits.
   using Random = BasicUid<struct TokenTag>;
-  return "hw_" + ToHex(RandomUid<Random>()) + ToHex(RandomUid<Random>());
+  return std::string(prefix) + ToHex(RandomUid<Random>()) + ToHex(RandomUid<Random>());
+}
+
+std::string MakeId() {
+  return ToHex(RandomUid<BasicUid<struct TokenIdTag>>()).substr(0, kIdDigits);
 }
 
 Result<std::unique_ptr<Tokens>> Tokens::Load(store::Registry* registry, const Clock* clock) {
@@ -129,13 +127,13 @@ Result<v1::CreateTokenResponse> Tokens::Create(const Caller& caller,
   if (!caller.permissions.Include(*permissions)) {
     return Denied("the role " + request.role() + " may do more than yours");
   }
-  if (!Within(caller, request.project(), request.run())) {
+  if (!caller.Covers(request.project(), request.run())) {
     return Denied("a token is at most for the project and the run that your own is for");
   }
   const std::string secret = MakeSecret();
   store::TokenRow row;
   row.hash = Sha256(secret);
-  row.id = ToHex(RandomUid<BasicUid<struct TokenIdTag>>()).substr(0, kIdDigits);
+  row.id = MakeId();
   row.name = request.name();
   row.role = request.role();
   row.project = request.project();
@@ -164,7 +162,7 @@ Result<v1::ListTokensResponse> Tokens::List(const Caller& caller) const {
   {
     const std::shared_lock lock(mutex_);
     for (const auto& [hash, row] : by_hash_) {
-      if (Within(caller, row.project, row.run)) rows.push_back(row);
+      if (caller.Covers(row.project, row.run)) rows.push_back(row);
     }
   }
   std::ranges::sort(rows, {}, [](const store::TokenRow& row) {
@@ -215,8 +213,7 @@ Result<v1::RevokeTokenResponse> Tokens::Revoke(const Caller& caller,
                                                const v1::RevokeTokenRequest& request) {
   const std::unique_lock lock(mutex_);
   const auto found = std::ranges::find_if(by_hash_, [&](const auto& entry) {
-    return entry.second.id == request.id() &&
-           Within(caller, entry.second.project, entry.second.run);
+    return entry.second.id == request.id() && caller.Covers(entry.second.project, entry.second.run);
   });
   if (found == by_hash_.end()) {
     return Status(Code::kNotFound, "there is no token \"" + request.id() + "\"");

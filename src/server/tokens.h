@@ -17,9 +17,11 @@
 
 namespace headway::server {
 
-/// A token as nobody can guess one: "hw_" and 64 hexadecimal digits, so that scanners for secrets
-/// know it.
-std::string MakeSecret();
+/// A token as nobody can guess one: `prefix` and 64 hexadecimal digits, so that scanners for
+/// secrets know it.
+std::string MakeSecret(std::string_view prefix = "hw_");
+/// 12 hexadecimal digits, to tell tokens and links apart.
+std::string MakeId();
 
 /// TokenService of proto/: the tokens that a server knows, beside the administrator's. Any thread.
 class Tokens {

@@ -141,6 +141,21 @@ constexpr const char* kSchemaSteps[] = {
          error INTEGER NOT NULL,
          message TEXT NOT NULL
        ) STRICT;)",
+    // Share links.
+    R"(CREATE TABLE link (
+         id TEXT PRIMARY KEY,
+         hash BLOB NOT NULL UNIQUE,
+         run_uid BLOB NOT NULL,
+         project TEXT NOT NULL,
+         run TEXT NOT NULL,
+         view TEXT NOT NULL,
+         creator TEXT NOT NULL,
+         created INTEGER NOT NULL,
+         expires INTEGER NOT NULL,
+         revoked INTEGER NOT NULL,
+         used INTEGER NOT NULL
+       ) STRICT;
+       CREATE INDEX link_of_run ON link (run_uid);)",
 };
 constexpr auto kSchemaVersion = static_cast<std::int64_t>(std::size(kSchemaSteps));
 

@@ -17,7 +17,7 @@
 #include "store/store.h"
 
 /// The Store behind OpenSqliteStore. What it does with journals is in journals.cc, with runs and
-/// operations in runs.cc, with tokens in tokens.cc.
+/// operations in runs.cc, with tokens in tokens.cc, with share links in links.cc.
 
 namespace headway::store {
 
@@ -77,6 +77,11 @@ class SqliteStore final : public Store {
   Status AddToken(const TokenRow& token, const AuditRow& audit) override;
   Result<std::vector<TokenRow>> ListTokens() override;
   Status RevokeToken(std::string_view id, std::int64_t when, const AuditRow& audit) override;
+  Status AddLink(const LinkRow& link, const AuditRow& audit) override;
+  Result<std::vector<LinkRow>> ListLinks() override;
+  Status RevokeLink(std::string_view id, std::int64_t when, const AuditRow& audit) override;
+  Status UseLink(std::string_view id, std::int64_t when, const AuditRow& audit) override;
+  Status ForgetLinks(std::int64_t before) override;
   Status Audit(const AuditRow& audit) override;
   Result<std::vector<AuditRow>> ListAudit(std::int64_t before, std::size_t count,
                                           std::string_view project) override;
@@ -113,6 +118,7 @@ class SqliteStore final : public Store {
   Result<std::int64_t> FindOrMakeProject(const std::string& name, std::int64_t when);
   Status WriteDetails(std::int64_t id, const RunDetails& details);
   Status FoundOperation(std::string_view id) const;
+  Status FoundLink(std::string_view id) const;
   Status Summarise(const SummarisedRun& run);
   Status PurgeSome(std::int64_t id, std::int64_t* left);
   Status WriteDown(const AuditRow& audit);
