@@ -30,6 +30,9 @@ constexpr PermissionFacts kPermissions[] = {
     {Permission::kLinksCreate, "links.create"},
     {Permission::kLinksList, "links.list"},
     {Permission::kLinksRevoke, "links.revoke"},
+    {Permission::kRolesUpdate, "roles.update"},
+    {Permission::kRolesList, "roles.list"},
+    {Permission::kRolesDelete, "roles.delete"},
 };
 
 struct RoleFacts {
@@ -55,6 +58,20 @@ constexpr RoleFacts kRoles[] = {
 std::string_view PermissionName(Permission permission) {
   const auto facts = std::ranges::find(kPermissions, permission, &PermissionFacts::permission);
   return facts == std::end(kPermissions) ? "?" : facts->name;
+}
+
+std::optional<Permission> FindPermission(std::string_view name) {
+  const auto facts = std::ranges::find(kPermissions, name, &PermissionFacts::name);
+  if (facts == std::end(kPermissions)) return std::nullopt;
+  return facts->permission;
+}
+
+std::vector<std::string_view> NamesOf(Permissions permissions) {
+  std::vector<std::string_view> names;
+  for (const PermissionFacts& facts : kPermissions) {
+    if (permissions.Has(facts.permission)) names.push_back(facts.name);
+  }
+  return names;
 }
 
 std::optional<Permissions> PermissionsOf(std::string_view role) {

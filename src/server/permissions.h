@@ -29,10 +29,15 @@ enum class Permission : std::uint8_t {
   kLinksCreate,
   kLinksList,
   kLinksRevoke,
+  kRolesUpdate,
+  kRolesList,
+  kRolesDelete,
 };
 
 /// "runs.list".
 std::string_view PermissionName(Permission permission);
+/// Nothing: there is none of that name.
+std::optional<Permission> FindPermission(std::string_view name);
 
 /// A set of them.
 class Permissions {
@@ -57,10 +62,13 @@ class Permissions {
   std::uint32_t bits_ = 0;
 };
 
-/// Those of a role: "viewer" reads, "writer" appends journals and reads nothing, "editor" does
-/// both and changes runs, "admin" does everything. Nothing: there is no such role.
+/// Their names, each once, in one order.
+std::vector<std::string_view> NamesOf(Permissions permissions);
+
+/// Those of a built-in role: "viewer" reads, "writer" appends journals and reads nothing, "editor"
+/// does both and changes runs, "admin" does everything. Nothing: there is no such role.
 std::optional<Permissions> PermissionsOf(std::string_view role);
-/// "viewer", "writer", ...
+/// The built-in ones: "viewer", "writer", ...
 std::vector<std::string_view> RoleNames();
 
 }  // namespace headway::server

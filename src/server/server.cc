@@ -20,6 +20,7 @@
 #include "server/links.h"
 #include "server/operation_service.h"
 #include "server/project_service.h"
+#include "server/roles.h"
 #include "server/run_ledger.h"
 #include "server/run_registry.h"
 #include "server/run_service.h"
@@ -43,8 +44,8 @@ bool IsLoopback(const std::string& address) {
 
 struct Server::Impl {
   Impl(Access access_found, std::unique_ptr<store::Store> opened,
-       std::unique_ptr<Tokens> tokens_found, std::unique_ptr<Links> links_found,
-       const Clock* clock_given)
+       std::unique_ptr<Roles> roles_found, std::unique_ptr<Tokens> tokens_found,
+       std::unique_ptr<Links> links_found, const Clock* clock_given)
       : access(std::move(access_found)),
         store(std::move(opened)),
         ledgers(store.get(), clock_given),
@@ -54,12 +55,14 @@ struct Server::Impl {
         runs(&registry, &ledgers, clock_given),
         projects(store.get(), clock_given),
         operations(store.get(), &upkeep, clock_given),
+        roles(std::move(roles_found)),
         tokens(std::move(tokens_found)),
         links(std::move(links_found)),
         router([this](const HttpRequest& head) { return access.Authenticate(head); },
                [this](const Status& status) { Log(status); }),
         clock(clock_given) {
     access.Use(tokens.get(), links.get());
+    roles->AddTo(&router);
     tokens->AddTo(&router);
     links->AddTo(&router, &registry);
     journals.AddTo(&router);
@@ -108,6 +111,7 @@ struct Server::Impl {
   RunService runs;
   ProjectService projects;
   OperationService operations;
+  std::unique_ptr<Roles> roles;
   std::unique_ptr<Tokens> tokens;
   std::unique_ptr<Links> links;
   ConnectRouter router;
@@ -136,12 +140,14 @@ Result<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
     if (!found.ok()) return found.status();
     access = *std::move(found);
   }
-  Result<std::unique_ptr<Tokens>> tokens = Tokens::Load(store.get(), clock);
+  Result<std::unique_ptr<Roles>> roles = Roles::Load(store.get(), clock);
+  if (!roles.ok()) return roles.status();
+  Result<std::unique_ptr<Tokens>> tokens = Tokens::Load(store.get(), roles->get(), clock);
   if (!tokens.ok()) return tokens.status();
   Result<std::unique_ptr<Links>> links = Links::Load(store.get(), clock);
   if (!links.ok()) return links.status();
-  auto impl = std::make_unique<Impl>(std::move(access), std::move(store), *std::move(tokens),
-                                     *std::move(links), clock);
+  auto impl = std::make_unique<Impl>(std::move(access), std::move(store), *std::move(roles),
+                                     *std::move(tokens), *std::move(links), clock);
   impl->token_path = std::move(token_path);
   Impl* const raw = impl.get();
   Result<std::unique_ptr<HttpServer>> http = HttpServer::Start(

@@ -48,14 +48,6 @@ store::AuditRow Done(const Caller& caller, Permission permission, const store::T
           .project = token.project};
 }
 
-std::string Roles() {
-  std::string names;
-  for (const std::string_view role : RoleNames()) {
-    names.append(names.empty() ? "" : ", ").append(role);
-  }
-  return names;
-}
-
 }  // namespace
 
 std::string MakeSecret(std::string_view prefix) {
@@ -68,10 +60,11 @@ std::string MakeId() {
   return ToHex(RandomUid<BasicUid<struct TokenIdTag>>()).substr(0, kIdDigits);
 }
 
-Result<std::unique_ptr<Tokens>> Tokens::Load(store::Registry* registry, const Clock* clock) {
+Result<std::unique_ptr<Tokens>> Tokens::Load(store::Registry* registry, const Roles* roles,
+                                             const Clock* clock) {
   Result<std::vector<store::TokenRow>> rows = registry->ListTokens();
   if (!rows.ok()) return rows.status();
-  std::unique_ptr<Tokens> tokens(new Tokens(registry, clock));
+  std::unique_ptr<Tokens> tokens(new Tokens(registry, roles, clock));
   for (store::TokenRow& row : *rows) tokens->by_hash_.emplace(row.hash, std::move(row));
   return tokens;
 }
@@ -92,10 +85,13 @@ void Tokens::AddTo(ConnectRouter* router) {
 }
 
 Result<std::optional<Caller>> Tokens::Find(const std::array<std::uint8_t, 32>& hash) const {
-  const std::shared_lock lock(mutex_);
-  const auto found = by_hash_.find(hash);
-  if (found == by_hash_.end()) return std::optional<Caller>();
-  const store::TokenRow& row = found->second;
+  store::TokenRow row;
+  {
+    const std::shared_lock lock(mutex_);
+    const auto found = by_hash_.find(hash);
+    if (found == by_hash_.end()) return std::optional<Caller>();
+    row = found->second;
+  }
   if (row.revoked != 0) return Status(Code::kUnauthenticated, "this token was revoked");
   if (row.expires != 0 && clock_->Wall().ns >= row.expires) {
     return Status(Code::kUnauthenticated, "this token has expired");
@@ -104,7 +100,7 @@ Result<std::optional<Caller>> Tokens::Find(const std::array<std::uint8_t, 32>& h
   caller.name = "token " + row.id;
   caller.role = row.role;
   // One of a newer headway's roles, in a store that an older one opened: nothing is allowed.
-  caller.permissions = PermissionsOf(row.role).value_or(Permissions());
+  caller.permissions = roles_->Hold().PermissionsOf(row.role).value_or(Permissions());
   caller.project = row.project;
   caller.run = row.run;
   caller.expires = row.expires;
@@ -113,8 +109,10 @@ Result<std::optional<Caller>> Tokens::Find(const std::array<std::uint8_t, 32>& h
 
 Result<v1::CreateTokenResponse> Tokens::Create(const Caller& caller,
                                                const v1::CreateTokenRequest& request) {
-  const std::optional<Permissions> permissions = PermissionsOf(request.role());
-  if (!permissions) return Bad("a token has one of the roles " + Roles());
+  // Until the token is there nobody deletes its role.
+  const Roles::Held roles = roles_->Hold();
+  const std::optional<Permissions> permissions = roles.PermissionsOf(request.role());
+  if (!permissions) return Bad("a token has one of the roles " + roles.Names());
   HEADWAY_RETURN_IF_ERROR(CheckNewName("the token's name", request.name()));
   HEADWAY_RETURN_IF_ERROR(CheckNewName("the project", request.project()));
   HEADWAY_RETURN_IF_ERROR(CheckNewName("the run", request.run()));

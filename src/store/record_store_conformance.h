@@ -228,6 +228,47 @@ TYPED_TEST_P(RecordStoreConformance, TokensAreKeptAndRevoked) {
   EXPECT_EQ(*this->store_->ListTokens(), tokens);
 }
 
+TYPED_TEST_P(RecordStoreConformance, RolesAreKeptAsLongAsTokensHaveThem) {
+  EXPECT_TRUE(this->store_->ListRoles()->empty());
+  RoleRow b = {
+      .name = "b", .permissions = {"x.y", "x.z"}, .creator = "admin", .created = 1, .updated = 1};
+  RoleRow a = {.name = "a", .permissions = {}, .creator = "admin", .created = 2, .updated = 2};
+  ASSERT_TRUE(this->store_->PutRole(b, TestAudit("b")).ok());
+  ASSERT_TRUE(this->store_->PutRole(a, TestAudit("a")).ok());
+  EXPECT_EQ(*this->store_->ListRoles(), (std::vector<RoleRow>{a, b}));
+  b.permissions = {"x.z"};
+  b.updated = 3;
+  RoleRow changed = b;
+  changed.creator = "another";
+  changed.created = 3;
+  ASSERT_TRUE(this->store_->PutRole(changed, TestAudit("b again")).ok());
+  this->Reopen();
+  EXPECT_EQ(*this->store_->ListRoles(), (std::vector<RoleRow>{a, b}));
+  TokenRow token;
+  token.id = "t";
+  token.role = "b";
+  token.expires = 10;
+  ASSERT_TRUE(this->store_->AddToken(token, {}).ok());
+  EXPECT_EQ(this->store_->DeleteRole("b", 9, {}).code(), Code::kFailedPrecondition);
+  EXPECT_TRUE(this->store_->DeleteRole("b", 10, TestAudit("b deleted")).ok());
+  EXPECT_EQ(this->store_->DeleteRole("b", 10, {}).code(), Code::kNotFound);
+  TokenRow other;
+  other.id = "u";
+  other.hash.fill(1);
+  other.role = "a";
+  ASSERT_TRUE(this->store_->AddToken(other, {}).ok());
+  EXPECT_EQ(this->store_->DeleteRole("a", 1'000, {}).code(), Code::kFailedPrecondition);
+  ASSERT_TRUE(this->store_->RevokeToken("u", 5, {}).ok());
+  EXPECT_TRUE(this->store_->DeleteRole("a", 1'000, TestAudit("a deleted")).ok());
+  EXPECT_TRUE(this->store_->ListRoles()->empty());
+  std::vector<std::string> done;
+  const std::vector<AuditRow> audit = *this->store_->ListAudit(0, 10, "");
+  for (const AuditRow& row : audit) {
+    if (!row.what.empty()) done.push_back(row.what);
+  }
+  EXPECT_EQ(done, (std::vector<std::string>{"a deleted", "b deleted", "b again", "a", "b"}));
+}
+
 TYPED_TEST_P(RecordStoreConformance, LinksAreKeptAndEnd) {
   EXPECT_TRUE(this->store_->ListLinks()->empty());
   RunRow runs[2];
@@ -1093,9 +1134,10 @@ REGISTER_TYPED_TEST_SUITE_P(
     AllOrNothing, ASignOfLifeChangesTheStateOnly, WhatComesLaterLiesOverWhatWasThere,
     TakesManyJournalsAtOnce, TakesALargeBatch, ListsProjectsAndRuns, ListsJournalsOfARun,
     ANameIsAnyBytes, CountsStoredBytesByRun, BehavesLikeAMap, TokensAreKeptAndRevoked,
-    LinksAreKeptAndEnd, PackedSlotsAreSlots, ManySmallBatchesTakeLittleMoreThanALargeOne,
-    ReadsWhileItWrites, ManyMayWrite, FiltersAndOrdersAsTheModelDoes,
-    ARunThatWasMadeWaitsForItsJournals, DetailsChangeByVersion, WhatIsDeletedIsHiddenAndThenRemoved,
-    AProjectKeepsNoMoreThanItMay, WhatHasGrownIsStale, OperationsAreKept);
+    RolesAreKeptAsLongAsTokensHaveThem, LinksAreKeptAndEnd, PackedSlotsAreSlots,
+    ManySmallBatchesTakeLittleMoreThanALargeOne, ReadsWhileItWrites, ManyMayWrite,
+    FiltersAndOrdersAsTheModelDoes, ARunThatWasMadeWaitsForItsJournals, DetailsChangeByVersion,
+    WhatIsDeletedIsHiddenAndThenRemoved, AProjectKeepsNoMoreThanItMay, WhatHasGrownIsStale,
+    OperationsAreKept);
 
 }  // namespace headway::store

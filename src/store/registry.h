@@ -13,8 +13,9 @@
 #include "model/filter.h"
 #include "model/run_details.h"
 
-/// Registry: what a server knows beside records: projects and their runs, operations, tokens and
-/// share links. Any thread may call; calls that write take turns, and return once it is durable.
+/// Registry: what a server knows beside records: projects and their runs, operations, tokens, roles
+/// and share links. Any thread may call; calls that write take turns, and return once it is
+/// durable.
 
 namespace headway::store {
 
@@ -118,6 +119,17 @@ struct TokenRow {
   friend bool operator==(const TokenRow&, const TokenRow&) = default;
 };
 
+/// A name for what tokens may do, beside the built-in ones.
+struct RoleRow {
+  std::string name;
+  std::vector<std::string> permissions;  ///< "runs.list", ...
+  std::string creator;                   ///< who made it
+  std::int64_t created = 0;              ///< wall times
+  std::int64_t updated = 0;
+
+  friend bool operator==(const RoleRow&, const RoleRow&) = default;
+};
+
 /// A share link: whoever has it reads one run. The link itself is nowhere, but its hash.
 struct LinkRow {
   std::string id;                       ///< tells it apart from others; no secret
@@ -200,6 +212,13 @@ class Registry {
   virtual Result<std::vector<TokenRow>> ListTokens() = 0;
   /// NotFound: no such id. One that was revoked before stays as it is, and nothing is written down.
   virtual Status RevokeToken(std::string_view id, std::int64_t when, const AuditRow& audit) = 0;
+
+  /// Makes it where it is not there, else sets its permissions and when it was updated.
+  virtual Status PutRole(const RoleRow& role, const AuditRow& audit) = 0;
+  /// By name.
+  virtual Result<std::vector<RoleRow>> ListRoles() = 0;
+  /// NotFound; FailedPrecondition: a token has it that is good at `now`.
+  virtual Status DeleteRole(std::string_view name, std::int64_t now, const AuditRow& audit) = 0;
 
   /// AlreadyExists: there is one with that id or hash. NotFound: the run is not there, or deleted.
   virtual Status AddLink(const LinkRow& link, const AuditRow& audit) = 0;

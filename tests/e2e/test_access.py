@@ -42,6 +42,9 @@ NEEDS = {
     "TokenService/ListTokens": "tokens.list",
     "TokenService/RevokeToken": "tokens.revoke",
     "TokenService/ListAuditEvents": "audit.list",
+    "RoleService/PutRole": "roles.update",
+    "RoleService/ListRoles": "roles.list",
+    "RoleService/DeleteRole": "roles.delete",
     "LinkService/CreateLink": "links.create",
     "LinkService/ListLinks": "links.list",
     "LinkService/RevokeLink": "links.revoke",
@@ -57,6 +60,12 @@ ROLES = {
     | {"runs.create", "runs.update", "runs.delete", "operations.cancel", "operations.delete"}
     | {"links.create", "links.list", "links.revoke", "journals.append"},
     "admin": set(NEEDS.values()),
+}
+# Roles of one's own, which the matrix has, too.
+OWN_ROLES = {
+    "dashboard": {"runs.list", "runs.get"},
+    "sharer": {"links.create", "links.list"},  # who reads no run shares none
+    "keeper": {"tokens.revoke", "roles.delete", "roles.list", "audit.list"},
 }
 SCOPES = [("", ""), ("p", ""), ("q", ""), ("p", "r"), ("p", "s"), ("q", "r")]
 
@@ -146,6 +155,8 @@ def every_request(headway: Headway, server: Server) -> dict[str, Any]:
     requests["LinkService/CreateLink"] = {"project": "p", "run": "r"}
     requests["LinkService/RevokeLink"] = {"id": "none"}
     requests["TokenService/RevokeToken"] = {"id": "none"}
+    requests["RoleService/PutRole"] = {"name": "spare", "permissions": ["runs.list"]}
+    requests["RoleService/DeleteRole"] = {"name": "none"}
     return requests
 
 
@@ -169,7 +180,10 @@ def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
     for (name, token), method in itertools.product(nobody.items(), NEEDS):
         status, answer = server.call(method, requests[method], token)
         assert status == 401 and answer["code"] == "unauthenticated", (name, method, answer)
-    for role, permissions in ROLES.items():
+    for role, allowed in OWN_ROLES.items():
+        put = {"name": role, "permissions": sorted(allowed)}
+        assert server.call("RoleService/PutRole", put)[0] == 200
+    for role, permissions in (ROLES | OWN_ROLES).items():
         for project, run in SCOPES:
             token = secret(server, role=role, project=project, run=run)
             for method, needs in NEEDS.items():
@@ -177,6 +191,13 @@ def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
                 if method == "TokenService/CreateToken":
                     request = {"role": "viewer", "project": "p", "run": "r"}
                     inside = project in ("", "p") and run in ("", "r")
+                elif method == "RoleService/ListRoles":
+                    inside = True
+                elif "RoleService" in method:
+                    inside = not project  # roles are for all of them
+                elif method == "LinkService/CreateLink":
+                    inside = "runs.get" in permissions
+                    inside = inside and project in ("", "p") and run in ("", "r")
                 elif method == "TokenService/ListAuditEvents":
                     inside = not run
                 elif "TokenService" in method or method == "LinkService/ListLinks":
@@ -196,6 +217,7 @@ def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
                 if needs in permissions and inside:
                     # Tokens of other scopes are not there, for one of this scope.
                     none = "OperationService" in method and request.get("id")
+                    none = none or method == "RoleService/DeleteRole"
                     if method == "LinkService/RevokeLink":
                         none = project not in ("", "p") or run not in ("", "r")
                     assert status == (404 if none else 200) or (
@@ -398,6 +420,7 @@ def test_nobody_gives_away_more_than_they_have(server: Server) -> None:
     assert create(server, of_r, role="viewer", project="p")[0] == 403
     for bad in ({"role": "king"}, {}, {"role": "viewer", "lifetimeNs": "-1"},
                 {"role": "viewer", "run": "r"}, {"role": "viewer", "name": "a\nb"},
+                {"role": "viewer", "name": "Ad\u200ba"}, {"role": "viewer", "project": "p\u202e"},
                 {"role": "viewer", "lifetimeNs": str(2**63 - 1)}):  # fmt: skip
         assert create(server, **bad)[0] == 400, bad
     # Nor for longer.
@@ -487,3 +510,84 @@ def test_tokens_outlive_the_server_and_end(headway: Headway, server: Server) -> 
     headway("tokens", "create", "--role", "king", env=env, code=2)
     headway("tokens", "create", "--run", "r", env=env, code=2)
     headway("tokens", "list", code=2)
+
+
+def test_names_hold_nothing_invisible(server: Server) -> None:
+    for made in ({"name": "r\u200b"}, {"name": "x", "labels": {"te\u2060am": "a"}},
+                 {"name": "x", "group": "\u202eg"}):  # fmt: skip
+        status, answer = server.call("RunService/CreateRun", {"project": "p", "run": made})
+        assert status == 400 and "invisible" in answer["message"], answer
+    assert server.call("ProjectService/PutProject", {"project": "p\ufeff"})[0] == 400
+    assert create(server, role="viewer", name="👩\u200d🚀")[0] == 200
+
+
+def test_roles_of_ones_own(headway: Headway, server: Server) -> None:
+    def put(name: str, *permissions: str, token: str | None = None) -> int:
+        request = {"name": name, "permissions": permissions}
+        return server.call("RoleService/PutRole", request, token)[0]
+
+    def may(token: str, method: str, request: Any) -> bool:
+        status, answer = server.call(method, request, token)
+        assert status in (200, 403), answer
+        return status == 200
+
+    reads = ("RunService/GetRun", {"project": "p", "run": "r"})
+    lists = ("RunService/ListRuns", {"project": "p"})
+    for name in ("viewer", "admin", "link", "anyone", "", "Reader", "1st", "a b", "a\n", "x" * 65,
+                 "\u0430dmin"):  # fmt: skip
+        assert put(name, "runs.get") == 400, name
+    for permissions in ((), ("runs.fly",), ("runs.get", "")):
+        assert put("reader", *permissions) == 400, permissions
+    assert put("reader", "runs.get", "runs.get") == 200
+    word = secret(server, role="reader", project="p")
+    assert may(word, *reads) and not may(word, *lists)
+    # At once, for tokens that are there.
+    assert put("reader", "runs.list") == 200
+    assert may(word, *lists) and not may(word, *reads)
+    server.kill()
+    server.start()
+    assert may(word, *lists) and not may(word, *reads)
+    # Nobody defines, gives or changes more than they have.
+    assert put("founder", "roles.update", "roles.delete", "tokens.create", "runs.list") == 200
+    founder = secret(server, role="founder")
+    assert put("lister", "runs.list", token=founder) == 200
+    assert put("killer", "runs.delete", token=founder) == 403
+    assert put("reader", "runs.list", token=founder) == 200
+    assert create(server, founder, role="lister")[0] == 200
+    assert create(server, founder, role="viewer")[0] == 403
+    assert put("stronger", "runs.delete") == 200
+    assert put("stronger", "runs.list", token=founder) == 403
+    assert server.call("RoleService/DeleteRole", {"name": "stronger"}, founder)[0] == 403
+    assert create(server, founder, role="stronger")[0] == 403
+    assert put("lister", "runs.list", token=secret(server, role="admin", project="p")) == 403
+    # One in use stays.
+    delete = ("RoleService/DeleteRole", {"name": "lister"})
+    status, answer = server.call(*delete)
+    assert status == 400 and answer["code"] == "failed_precondition", answer
+    tokens = server.call("TokenService/ListTokens", {})[1]["tokens"]
+    (token,) = [one["id"] for one in tokens if one["role"] == "lister"]
+    assert server.call("TokenService/RevokeToken", {"id": token})[0] == 200
+    brief = secret(server, role="lister", lifetimeNs="1")
+    assert server.call(*delete)[0] == 200 and server.call(*delete)[0] == 404
+    assert server.call("RunService/ListRuns", {"project": "p"}, brief)[0] == 401
+    assert create(server, role="lister")[0] == 400
+    for name in ("viewer", "admin"):
+        assert server.call("RoleService/DeleteRole", {"name": name})[0] == 400
+    # By command, and written down.
+    made = headway("roles", "create", "dash", "--permission", "runs.list", "--permission",
+                   "runs.get", env=server.env)  # fmt: skip
+    assert made.stdout == "role dash: runs.list, runs.get\n"
+    listed = json.loads(headway("roles", "list", "--json", env=server.env).stdout)["roles"]
+    names = [role["name"] for role in listed]
+    assert names == [*ROLES, "dash", "founder", "reader", "stronger"]
+    assert [role["built_in"] for role in listed] == [True] * 4 + [False] * 4
+    for role in listed[:4]:
+        assert set(role["permissions"]) == ROLES[role["name"]]
+    assert "dash: runs.list, runs.get" in headway("roles", "list", env=server.env).stdout
+    assert "is no more" in headway("roles", "delete", "dash", env=server.env).stdout
+    headway("roles", "delete", "dash", env=server.env, code=1)
+    headway("roles", "create", "dash", env=server.env, code=2)
+    headway("roles", "list", code=2)
+    log = json.loads(headway("tokens", "log", "--json", env=server.env).stdout)["events"]
+    assert (log[0]["action"], log[0]["what"]) == ("roles.delete", "role dash: runs.list, runs.get")
+    assert (log[1]["action"], log[1]["who"]) == ("roles.update", "admin")

@@ -156,6 +156,14 @@ constexpr const char* kSchemaSteps[] = {
          used INTEGER NOT NULL
        ) STRICT;
        CREATE INDEX link_of_run ON link (run_uid);)",
+    // Roles of one's own; their permissions by name, with spaces between them.
+    R"(CREATE TABLE role (
+         name TEXT PRIMARY KEY,
+         permissions TEXT NOT NULL,
+         creator TEXT NOT NULL,
+         created INTEGER NOT NULL,
+         updated INTEGER NOT NULL
+       ) STRICT;)",
 };
 constexpr auto kSchemaVersion = static_cast<std::int64_t>(std::size(kSchemaSteps));
 

@@ -17,7 +17,7 @@
 #include "store/store.h"
 
 /// The Store behind OpenSqliteStore. What it does with journals is in journals.cc, with runs and
-/// operations in runs.cc, with tokens in tokens.cc, with share links in links.cc.
+/// operations in runs.cc, with tokens, roles and share links in tokens.cc, roles.cc and links.cc.
 
 namespace headway::store {
 
@@ -77,6 +77,9 @@ class SqliteStore final : public Store {
   Status AddToken(const TokenRow& token, const AuditRow& audit) override;
   Result<std::vector<TokenRow>> ListTokens() override;
   Status RevokeToken(std::string_view id, std::int64_t when, const AuditRow& audit) override;
+  Status PutRole(const RoleRow& role, const AuditRow& audit) override;
+  Result<std::vector<RoleRow>> ListRoles() override;
+  Status DeleteRole(std::string_view name, std::int64_t now, const AuditRow& audit) override;
   Status AddLink(const LinkRow& link, const AuditRow& audit) override;
   Result<std::vector<LinkRow>> ListLinks() override;
   Status RevokeLink(std::string_view id, std::int64_t when, const AuditRow& audit) override;
