@@ -148,6 +148,19 @@ TEST_F(LinksTest, UseIsWrittenDownOnceADay) {
   EXPECT_EQ(uses(), 2);
 }
 
+TEST_F(LinksTest, TheyEndWithTheRun) {
+  const std::string secret = Make().secret();
+  // As retention does, which asks no registry.
+  ASSERT_TRUE(store_->DeleteRun(uid_, clock_.Wall().ns, {}).ok());
+  EXPECT_NE(Read(secret), 200);
+  v1::UndeleteRunRequest undelete;
+  undelete.set_project("p");
+  undelete.set_run(ToHex(uid_));
+  ASSERT_TRUE(runs_->Undelete(admin_, undelete).ok());
+  EXPECT_EQ(Read(secret), 401);
+  EXPECT_EQ(Read(Make().secret()), 200);
+}
+
 TEST_F(LinksTest, OldOnesAreForgotten) {
   const v1::CreateLinkResponse old = Make();
   clock_.Advance((7 + limits::kLinkForgottenDays) * kDayNs);

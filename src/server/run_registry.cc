@@ -332,6 +332,8 @@ Result<v1::Run> RunRegistry::Undelete(const Caller& caller, const v1::UndeleteRu
   if (run->deleted == 0) {
     return Status(Code::kFailedPrecondition, "run \"" + run->label + "\" is not deleted");
   }
+  // Perhaps nobody here deleted it.
+  if (on_delete_) on_delete_(run->uid);
   HEADWAY_RETURN_IF_ERROR(
       store_->DeleteRun(run->uid, 0, Done(caller, Permission::kRunsDelete, *run)));
   const Result<store::RunRow> shown = store_->FindRun(run->uid);

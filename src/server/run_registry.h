@@ -30,7 +30,7 @@ class RunRegistry {
 
   void AddTo(ConnectRouter* router);
 
-  /// `deleted` (may be empty) is told of each run that was deleted.
+  /// `deleted` is told of each run that was deleted, at the latest before it is shown again.
   void OnDelete(std::function<void(const RunUid&)> deleted) { on_delete_ = std::move(deleted); }
 
   /// A run by its label or uid; a deleted one by its uid only. NotFound names the newest ones;
