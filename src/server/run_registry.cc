@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -279,6 +280,8 @@ Result<v1::CreateRunResponse> RunRegistry::Create(const Caller& caller,
 
 Result<v1::Run> RunRegistry::Update(const Caller& caller, const v1::UpdateRunRequest& request) {
   constexpr int kTries = 10;
+  std::unique_lock turn(update_mutex_, std::defer_lock);
+  if (request.etag().empty()) turn.lock();
   for (int tries = 1;; ++tries) {
     const Result<store::RunRow> run = Find(caller, ProjectOf(request.project()), request.run());
     if (!run.ok()) return run.status();

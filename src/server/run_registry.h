@@ -3,6 +3,7 @@
 #include <headway/v1/run_service.pb.h>
 
 #include <functional>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -51,6 +52,7 @@ class RunRegistry {
   store::Store* store_;
   Upkeep* upkeep_;
   const Clock* clock_;
+  std::mutex update_mutex_;  // updates of whatever there is take turns
   std::function<void(const RunUid&)> on_delete_;
 };
 
