@@ -197,6 +197,30 @@ TEST(NamesTest, NewNamesHoldNoControlCharacters) {
             "it has 257 bytes; at most 256 are allowed");
 }
 
+TEST(NamesTest, NewNamesHoldNothingInvisible) {
+  // A word joiner, marks of direction, fillers, tags, separators: anywhere.
+  for (const std::string character :
+       {"\u00ad", "\u034f", "\u061c", "\u1160", "\u180e", "\u200b", "\u200e", "\u200f", "\u2028",
+        "\u202a", "\u202e", "\u2060", "\u2066", "\u2069", "\u3164", "\ufeff", "\ufff9",
+        "\U000e0041", "\U000e01ef"}) {
+    for (const std::string& name :
+         {character, "ad" + character + "min", "admin" + character, "ä" + character + "ä"}) {
+      EXPECT_TRUE(CheckStoredName("it", name).ok());
+      EXPECT_EQ(CheckNewName("it", name).message(), "it must not hold invisible characters")
+          << name;
+    }
+  }
+  // What shapes other characters: beside those.
+  for (const std::string name : {"می\u200cخواهم", "क्\u200dष", "👩\u200d🚀", "❤\ufe0f",
+                                 "1\ufe0f\u20e3", "👩\u200d❤\ufe0f\u200d👩"}) {
+    EXPECT_TRUE(CheckNewName("it", name).ok()) << name;
+  }
+  for (const std::string name : {"ad\u200dmin", "\u200cadmin", "admin\u200d", "admin\ufe0f",
+                                 "\u200d", "ad\u200c\u200dmin", "1\ufe0f"}) {
+    EXPECT_FALSE(CheckNewName("it", name).ok()) << name;
+  }
+}
+
 TEST_F(FilesTest, OpeningSaysWhatIsWrong) {
   EXPECT_EQ(OpenForReading(Path("missing")).status().code(), Code::kNotFound);
   EXPECT_EQ(OpenForReading(dir_).status().code(), Code::kInvalidArgument);

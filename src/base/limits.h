@@ -115,6 +115,17 @@ inline constexpr std::size_t kRunTextBytes = std::size_t{4} << 10;
 inline constexpr std::size_t kRunTools = 16;
 inline constexpr std::size_t kRequestIdBytes = 128;
 
+/// Share links: how many there are at most, how long they live at most and without being told, when
+/// they are forgotten after they ended, how often their use is written down, and what they say of
+/// a view.
+inline constexpr std::size_t kLinks = 100'000;
+inline constexpr int kLinkDaysMost = 90;
+inline constexpr int kLinkDays = 7;
+inline constexpr int kLinkForgottenDays = 30;
+inline constexpr int kLinkUseHours = 24;
+inline constexpr std::size_t kLinkViewBytes = 1024;
+inline constexpr int kLinksPage = 1000;
+
 /// How long a deleted run can be shown again, before it is removed.
 inline constexpr int kDeletedDays = 30;
 /// Operations that have finished are forgotten after so many days.

@@ -14,7 +14,9 @@ namespace headway {
 Status CheckStoredName(std::string_view what, std::string_view name);
 
 /// InvalidArgument unless `name` can be given to what is recorded from now on: as above, and
-/// without control characters. The empty name passes: it stands for none.
+/// without control characters and invisible ones (marks of format and direction), which make two
+/// names look the same. Joiners and variation selectors may stand beside what is not ASCII, as
+/// some scripts and emoji need them. The empty name passes: it stands for none.
 Status CheckNewName(std::string_view what, std::string_view name);
 
 }  // namespace headway

@@ -194,8 +194,11 @@ class TokensCreateCommand final : public Command {
         "writer sends journals and reads nothing, which is all that a training job needs; an "
         "editor does both; an admin also makes and revokes tokens. Nobody can give away more than "
         "they have.");
-    description->Choice("--role", "ROLE", {"viewer", "writer", "editor", "admin"}, &token_.role,
-                        "what it is good for (viewer)");
+    Argument& role = description->Option(
+        "--role", "ROLE", &token_.role,
+        "what it is good for (viewer): writer, editor, admin, or one of headway roles list");
+    role.completion = Completion::kChoices;
+    role.choices = {"viewer", "writer", "editor", "admin"};
     description->Option("--name", "NAME", &token_.name, "whose it is, for people");
     description->Option("--project", "PROJECT", &token_.project,
                         "the only project that it is good for (all)");

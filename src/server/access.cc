@@ -74,6 +74,11 @@ Result<Caller> Access::Authenticate(const HttpRequest& head) const {
     if (!caller.ok()) return caller.status();
     if (*caller) return **std::move(caller);
   }
+  if (links_ != nullptr) {
+    Result<std::optional<Caller>> caller = links_->Find(hash);
+    if (!caller.ok()) return caller.status();
+    if (*caller) return **std::move(caller);
+  }
   return Status(Code::kUnauthenticated, "this server does not know the token");
 }
 

@@ -7,12 +7,13 @@
 
 #include "base/status.h"
 #include "server/connect.h"
+#include "server/links.h"
 #include "server/tokens.h"
 
 namespace headway::server {
 
 /// Access: who may ask: the administrator, whose token lies in a file, and whoever has one of the
-/// tokens that are kept. Any thread.
+/// tokens or share links that are kept. Any thread.
 class Access {
  public:
   /// Everybody may do everything. For servers that only this machine reaches.
@@ -22,7 +23,10 @@ class Access {
   static Result<Access> WithTokenFile(const std::string& path);
 
   /// From now on these count, too; they must outlive it.
-  void Use(const Tokens* tokens) { tokens_ = tokens; }
+  void Use(const Tokens* tokens, const Links* links) {
+    tokens_ = tokens;
+    links_ = links;
+  }
 
   /// By `Authorization: Bearer TOKEN`. Unauthenticated says no more than that. Takes as long for
   /// any wrong token.
@@ -31,6 +35,7 @@ class Access {
  private:
   std::optional<std::array<std::uint8_t, 32>> token_hash_;  // nothing: open
   const Tokens* tokens_ = nullptr;
+  const Links* links_ = nullptr;
 };
 
 }  // namespace headway::server

@@ -86,6 +86,18 @@ std::string ProjectOf(const Message& request) {
   return project.empty() ? "default" : project;
 }
 
+// Who has a link need not say to which run: a request that names none is about that one.
+void NameRun(const Caller& caller, Message* request) {
+  const google::protobuf::Descriptor* const type = request->GetDescriptor();
+  const google::protobuf::FieldDescriptor* const run = type->FindFieldByName("run");
+  const google::protobuf::FieldDescriptor* const project = type->FindFieldByName("project");
+  HEADWAY_CHECK(run != nullptr && project != nullptr);
+  const google::protobuf::Reflection* const reflection = request->GetReflection();
+  if (!reflection->GetString(*request, run).empty()) return;
+  reflection->SetString(request, run, ToHex(caller.run_uid));
+  reflection->SetString(request, project, caller.project);
+}
+
 Result<std::string> Print(std::string_view type, const Message& response) {
   std::string body;
   if (type == kProto) {
@@ -137,6 +149,9 @@ std::optional<HttpResponse> ConnectRouter::Refuse(const HttpRequest& head) const
         {Code::kPermissionDenied, "the role " + caller->role + " has no permission " +
                                       std::string(PermissionName(method->second.permission))});
   }
+  if (!caller->link.empty() && method->second.scope != Scope::kOneRun) {
+    return ErrorResponse({Code::kPermissionDenied, "a share link shows no more than its run"});
+  }
   if (head.method != "POST") {
     HttpResponse response = Refusal(405, "a method is called with POST");
     response.headers.emplace_back("Allow", "POST");
@@ -174,10 +189,14 @@ HttpResponse ConnectRouter::Answer(const HttpRequest& request) const {
   Result<Caller> caller = authenticate_(request);
   if (!caller.ok()) return ErrorResponse(caller.status());
   caller->json = type == kJson;
-  if (method.scope == Scope::kByRequest && !caller->project.empty() &&
+  if (!caller->link.empty()) NameRun(*caller, message.get());
+  if (method.scope != Scope::kByMethod && !caller->project.empty() &&
       ProjectOf(*message) != caller->project) {
     return ErrorResponse(
         {Code::kPermissionDenied, "this token is for project \"" + caller->project + "\" only"});
+  }
+  if (!caller->link.empty() && link_use_) {
+    if (const Status noted = link_use_(*caller); !noted.ok()) return ErrorResponse(noted);
   }
   const Result<std::unique_ptr<Message>> answer = method.answer(*caller, *message);
   if (!answer.ok()) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/uid.h"
 #include "server/http_server.h"
 #include "server/permissions.h"
 
@@ -28,12 +29,22 @@ struct Caller {
   std::string project = {};      ///< only there; empty: everywhere
   std::string run = {};          ///< only with that run of it, by name; empty: with all
   std::int64_t expires = 0;      ///< wall time after which nobody is that any more; 0: none
+  std::string link = {};         ///< id of the share link that it has; empty: it has a token
+  RunUid run_uid = {};           ///< of a link: only this run, while it is not deleted
   bool json = false;  ///< the answer becomes JSON, which takes much memory while it is made
+
+  /// Whether what is for this project (empty: all) and this run of it, by name (empty: all), is its
+  /// own to give and to take.
+  bool Covers(const std::string& of_project, const std::string& of_run) const {
+    if (!project.empty() && of_project != project) return false;
+    return run.empty() || of_run == run;
+  }
 };
 
 /// Who sees to it that a caller stays in its project.
 enum class Scope : std::uint8_t {
   kByRequest,  ///< the field `project` of the request says which one it is about ("": "default")
+  kOneRun,     ///< likewise; it only reads the run `run`, so that who has a link to it may ask
   kByMethod,   ///< the method itself; it also sees to `run`, as all do
 };
 
@@ -64,6 +75,10 @@ class ConnectRouter {
                      }});
   }
 
+  /// `use` is told of each call by a share link before that is answered; an error of it becomes
+  /// the answer.
+  void OnLinkUse(std::function<Status(const Caller&)> use) { link_use_ = std::move(use); }
+
   /// Whether the path is that of a method.
   bool Has(std::string_view path) const { return methods_.contains(path); }
   /// Those of all methods.
@@ -87,6 +102,7 @@ class ConnectRouter {
 
   Authenticate authenticate_;
   std::function<void(const Status&)> log_;
+  std::function<Status(const Caller&)> link_use_;
   std::map<std::string, Method, std::less<>> methods_;  // by path
 };
 

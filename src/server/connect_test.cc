@@ -122,6 +122,52 @@ TEST_F(ConnectTest, BodiesThatAreNoRequest) {
   EXPECT_TRUE(asked_.empty());
 }
 
+TEST_F(ConnectTest, ALinkCallsWhatIsAboutItsRunOnly) {
+  const RunUid uid = RandomUid<RunUid>();
+  ConnectRouter router([&](const HttpRequest&) -> Result<Caller> {
+    return Caller{.name = "link 1",
+                  .permissions = Permissions(Permission::kRunsGet),
+                  .project = "p",
+                  .link = "1",
+                  .run_uid = uid};
+  });
+  std::vector<std::string> asked;
+  const auto add = [&](const char* name, Scope scope) {
+    router.Add<v1::GetRunRequest, v1::Run>(
+        name, Permission::kRunsGet, scope,
+        [&](const Caller&, const v1::GetRunRequest& request) -> Result<v1::Run> {
+          asked.push_back(request.project() + "/" + request.run());
+          return v1::Run();
+        });
+  };
+  add("headway.v1.RunService.GetRun", Scope::kOneRun);
+  add("headway.v1.RunService.ByRequest", Scope::kByRequest);
+  add("headway.v1.RunService.ByMethod", Scope::kByMethod);
+  EXPECT_EQ(router.Answer(Asking("{}")).status, 200);
+  EXPECT_EQ(router.Answer(Asking(R"({"project": "q"})")).status, 200);
+  EXPECT_EQ(router.Answer(Asking(R"({"project": "p", "run": "r"})")).status, 200);
+  EXPECT_EQ(router.Answer(Asking(R"({"project": "q", "run": "r"})")).status, 403);
+  const std::string own = "p/" + ToHex(uid);
+  EXPECT_EQ(asked, (std::vector<std::string>{own, own, "p/r"}));
+  for (const char* path : {"/headway.v1.RunService/ByRequest", "/headway.v1.RunService/ByMethod"}) {
+    HttpRequest request = Asking(R"({"project": "p", "run": "r"})");
+    request.path = path;
+    EXPECT_EQ(router.Refuse(request)->status, 403) << path;
+  }
+  // What is not written down is not done.
+  std::vector<std::string> used;
+  Status written = OkStatus();
+  router.OnLinkUse([&](const Caller& caller) {
+    used.push_back(caller.link);
+    return written;
+  });
+  EXPECT_EQ(router.Answer(Asking("{}")).status, 200);
+  written = {Code::kResourceExhausted, "the disk is full"};
+  EXPECT_EQ(router.Answer(Asking("{}")).status, 429);
+  EXPECT_EQ(used, (std::vector<std::string>{"1", "1"}));
+  EXPECT_EQ(asked.size(), 4u);
+}
+
 TEST_F(ConnectTest, TellsErrors) {
   struct Case {
     Code code;

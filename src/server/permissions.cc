@@ -30,6 +30,12 @@ constexpr PermissionFacts kPermissions[] = {
     {Permission::kAuditList, "audit.list"},
     {Permission::kServerMetrics, "server.metrics"},
     {Permission::kServerGet, "server.get"},
+    {Permission::kLinksCreate, "links.create"},
+    {Permission::kLinksList, "links.list"},
+    {Permission::kLinksRevoke, "links.revoke"},
+    {Permission::kRolesUpdate, "roles.update"},
+    {Permission::kRolesList, "roles.list"},
+    {Permission::kRolesDelete, "roles.delete"},
 };
 
 struct RoleFacts {
@@ -46,8 +52,9 @@ constexpr RoleFacts kRoles[] = {
      Permissions(Permission::kJournalsAppend, Permission::kSeriesWrite, Permission::kServerGet)},
     {"editor", kReading.With(Permissions(Permission::kRunsCreate, Permission::kRunsUpdate,
                                          Permission::kRunsDelete, Permission::kOperationsCancel,
-                                         Permission::kOperationsDelete, Permission::kJournalsAppend,
-                                         Permission::kSeriesWrite))},
+                                         Permission::kOperationsDelete, Permission::kLinksCreate,
+                                         Permission::kLinksList, Permission::kLinksRevoke,
+                                         Permission::kJournalsAppend, Permission::kSeriesWrite))},
     {"admin", Permissions::All()},
 };
 
@@ -62,6 +69,20 @@ std::vector<Permission> AllPermissions() {
   std::vector<Permission> all;
   std::ranges::transform(kPermissions, std::back_inserter(all), &PermissionFacts::permission);
   return all;
+}
+
+std::optional<Permission> FindPermission(std::string_view name) {
+  const auto facts = std::ranges::find(kPermissions, name, &PermissionFacts::name);
+  if (facts == std::end(kPermissions)) return std::nullopt;
+  return facts->permission;
+}
+
+std::vector<std::string_view> NamesOf(Permissions permissions) {
+  std::vector<std::string_view> names;
+  for (const PermissionFacts& facts : kPermissions) {
+    if (permissions.Has(facts.permission)) names.push_back(facts.name);
+  }
+  return names;
 }
 
 std::optional<Permissions> PermissionsOf(std::string_view role) {

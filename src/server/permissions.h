@@ -29,12 +29,20 @@ enum class Permission : std::uint8_t {
   kAuditList,
   kServerMetrics,
   kServerGet,
+  kLinksCreate,
+  kLinksList,
+  kLinksRevoke,
+  kRolesUpdate,
+  kRolesList,
+  kRolesDelete,
 };
 
 /// "runs.list".
 std::string_view PermissionName(Permission permission);
 /// All there are.
 std::vector<Permission> AllPermissions();
+/// Nothing: there is none of that name.
+std::optional<Permission> FindPermission(std::string_view name);
 
 /// A set of them.
 class Permissions {
@@ -59,10 +67,13 @@ class Permissions {
   std::uint32_t bits_ = 0;
 };
 
-/// Those of a role: "viewer" reads, "writer" appends journals and reads nothing, "editor" does
-/// both and changes runs, "admin" does everything. Nothing: there is no such role.
+/// Their names, each once, in one order.
+std::vector<std::string_view> NamesOf(Permissions permissions);
+
+/// Those of a built-in role: "viewer" reads, "writer" appends journals and reads nothing, "editor"
+/// does both and changes runs, "admin" does everything. Nothing: there is no such role.
 std::optional<Permissions> PermissionsOf(std::string_view role);
-/// "viewer", "writer", ...
+/// The built-in ones: "viewer", "writer", ...
 std::vector<std::string_view> RoleNames();
 
 }  // namespace headway::server

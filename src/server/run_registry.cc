@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -36,6 +37,22 @@ v1::Run ToProto(const store::RunRow& row) {
   run.set_create_time(row.created);
   run.set_update_time(row.updated);
   run.set_delete_time(row.deleted);
+  wire::Fill(row.summary, &run);
+  return run;
+}
+
+// What whoever has a link to the run sees of it: what its processes recorded, and how it stands;
+// nothing of what people and programs say of it but the phase.
+v1::Run Shared(const store::RunRow& row) {
+  v1::Run run;
+  run.set_project(row.project);
+  run.set_name(row.name);
+  run.set_label(row.label);
+  run.set_uid(ToHex(row.uid));
+  run.set_start(row.start);
+  RunDetails said;
+  said.phase = row.details.phase;
+  wire::Fill(said, &run);
   wire::Fill(row.summary, &run);
   return run;
 }
@@ -114,7 +131,7 @@ void RunRegistry::AddTo(ConnectRouter* router) {
       "headway.v1.RunService.ListRuns", Permission::kRunsList, Scope::kByRequest,
       [this](const Caller& caller, const auto& request) { return List(caller, request); });
   router->Add<v1::GetRunRequest, v1::Run>(
-      "headway.v1.RunService.GetRun", Permission::kRunsGet, Scope::kByRequest,
+      "headway.v1.RunService.GetRun", Permission::kRunsGet, Scope::kOneRun,
       [this](const Caller& caller, const auto& request) { return Get(caller, request); });
   router->Add<v1::CreateRunRequest, v1::CreateRunResponse>(
       "headway.v1.RunService.CreateRun", Permission::kRunsCreate, Scope::kByRequest,
@@ -133,6 +150,7 @@ void RunRegistry::AddTo(ConnectRouter* router) {
 Result<store::RunRow> RunRegistry::Find(const Caller& caller, const std::string& project,
                                         const std::string& label) {
   const auto theirs = [&caller](const store::RunRow& row) {
+    if (!caller.link.empty() && (row.uid != caller.run_uid || row.deleted != 0)) return false;
     return caller.run.empty() || row.name == caller.run;
   };
   if (const Result<RunUid> uid = ParseUid<RunUid>(label); uid.ok()) {
@@ -153,6 +171,10 @@ Result<store::RunRow> RunRegistry::Find(const Caller& caller, const std::string&
       }
       query.after = name == label ? std::string() : page->next;
     } while (!query.after.empty());
+  }
+  if (!caller.link.empty()) {
+    return Status(Code::kPermissionDenied, "this link is for run \"" + caller.run + "\", " +
+                                               ToHex(caller.run_uid) + ", only");
   }
   if (!caller.run.empty()) {
     return Status(Code::kPermissionDenied, "this token is for run \"" + caller.run + "\" only");
@@ -201,7 +223,7 @@ Result<v1::ListRunsResponse> RunRegistry::List(const Caller& caller,
 Result<v1::Run> RunRegistry::Get(const Caller& caller, const v1::GetRunRequest& request) {
   const Result<store::RunRow> run = Find(caller, ProjectOf(request.project()), request.run());
   if (!run.ok()) return run.status();
-  return ToProto(*run);
+  return caller.link.empty() ? ToProto(*run) : Shared(*run);
 }
 
 store::AuditRow RunRegistry::Done(const Caller& caller, Permission permission,
@@ -260,6 +282,8 @@ Result<v1::CreateRunResponse> RunRegistry::Create(const Caller& caller,
 
 Result<v1::Run> RunRegistry::Update(const Caller& caller, const v1::UpdateRunRequest& request) {
   constexpr int kTries = 10;
+  std::unique_lock turn(update_mutex_, std::defer_lock);
+  if (request.etag().empty()) turn.lock();
   for (int tries = 1;; ++tries) {
     const Result<store::RunRow> run = Find(caller, ProjectOf(request.project()), request.run());
     if (!run.ok()) return run.status();
@@ -293,6 +317,7 @@ Result<v1::DeleteRunResponse> RunRegistry::Delete(const Caller& caller,
   const store::AuditRow audit = Done(caller, Permission::kRunsDelete, *run);
   if (run->deleted == 0) {
     HEADWAY_RETURN_IF_ERROR(store_->DeleteRun(run->uid, audit.time, audit));
+    if (on_delete_) on_delete_(run->uid);
   }
   v1::DeleteRunResponse response;
   if (request.force()) {
@@ -312,6 +337,8 @@ Result<v1::Run> RunRegistry::Undelete(const Caller& caller, const v1::UndeleteRu
   if (run->deleted == 0) {
     return Status(Code::kFailedPrecondition, "run \"" + run->label + "\" is not deleted");
   }
+  // Perhaps nobody here deleted it.
+  if (on_delete_) on_delete_(run->uid);
   HEADWAY_RETURN_IF_ERROR(
       store_->DeleteRun(run->uid, 0, Done(caller, Permission::kRunsDelete, *run)));
   const Result<store::RunRow> shown = store_->FindRun(run->uid);

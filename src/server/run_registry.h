@@ -2,7 +2,10 @@
 
 #include <headway/v1/run_service.pb.h>
 
+#include <functional>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -28,8 +31,11 @@ class RunRegistry {
 
   void AddTo(ConnectRouter* router);
 
+  /// `deleted` is told of each run that was deleted, at the latest before it is shown again.
+  void OnDelete(std::function<void(const RunUid&)> deleted) { on_delete_ = std::move(deleted); }
+
   /// A run by its label or uid; a deleted one by its uid only. NotFound names the newest ones;
-  /// PermissionDenied: the caller's token is for another run only.
+  /// PermissionDenied: the caller's token or link is for another run only.
   Result<store::RunRow> Find(const Caller& caller, const std::string& project,
                              const std::string& label);
 
@@ -46,6 +52,8 @@ class RunRegistry {
   store::Store* store_;
   Upkeep* upkeep_;
   const Clock* clock_;
+  std::mutex update_mutex_;  // updates of whatever there is take turns
+  std::function<void(const RunUid&)> on_delete_;
 };
 
 }  // namespace headway::server

@@ -76,13 +76,13 @@ Result<PageToken> ParseToken(const std::string& text, std::string_view question)
 
 void RunService::AddTo(ConnectRouter* router) {
   router->Add<v1::GetReportRequest, v1::Report>(
-      "headway.v1.RunService.GetReport", Permission::kRunsGet, Scope::kByRequest,
+      "headway.v1.RunService.GetReport", Permission::kRunsGet, Scope::kOneRun,
       [this](const Caller& caller, const auto& request) { return GetReport(caller, request); });
   router->Add<v1::ListIntervalsRequest, v1::ListIntervalsResponse>(
-      "headway.v1.RunService.ListIntervals", Permission::kRunsGet, Scope::kByRequest,
+      "headway.v1.RunService.ListIntervals", Permission::kRunsGet, Scope::kOneRun,
       [this](const Caller& caller, const auto& request) { return ListIntervals(caller, request); });
   router->Add<v1::ListStepsRequest, v1::ListStepsResponse>(
-      "headway.v1.RunService.ListSteps", Permission::kRunsGet, Scope::kByRequest,
+      "headway.v1.RunService.ListSteps", Permission::kRunsGet, Scope::kOneRun,
       [this](const Caller& caller, const auto& request) { return ListSteps(caller, request); });
 }
 

@@ -20,9 +20,11 @@
 #include "server/connect.h"
 #include "server/http_server.h"
 #include "server/journal_service.h"
+#include "server/links.h"
 #include "server/operation_service.h"
 #include "server/project_service.h"
 #include "server/record_service.h"
+#include "server/roles.h"
 #include "server/run_ledger.h"
 #include "server/run_registry.h"
 #include "server/run_service.h"
@@ -47,7 +49,9 @@ bool IsLoopback(const std::string& address) {
 }
 
 // What is asked for by its path alone.
-bool IsPage(std::string_view path) { return path == kHealth || path == kMetrics; }
+bool IsPage(std::string_view path) {
+  return path == kHealth || path == kMetrics || path.starts_with(Links::kPath);
+}
 
 std::vector<std::string> PathsOf(const ConnectRouter& router) {
   std::vector<std::string> paths = router.Paths();
@@ -86,7 +90,8 @@ Result<std::optional<ServerCertificate>> FindCertificate(const ServerOptions& op
 
 struct Server::Impl {
   Impl(Access access_found, std::unique_ptr<store::Store> opened,
-       std::unique_ptr<Tokens> tokens_found, const Clock* clock_given)
+       std::unique_ptr<Roles> roles_found, std::unique_ptr<Tokens> tokens_found,
+       std::unique_ptr<Links> links_found, const Clock* clock_given)
       : access(std::move(access_found)),
         store(std::move(opened)),
         ledgers(store.get(), store.get(), clock_given),
@@ -100,12 +105,16 @@ struct Server::Impl {
         projects(store.get(), clock_given),
         operations(store.get(), &upkeep, clock_given),
         itself(clock_given),
+        roles(std::move(roles_found)),
         tokens(std::move(tokens_found)),
+        links(std::move(links_found)),
         router([this](const HttpRequest& head) { return access.Authenticate(head); },
                [this](const Status& status) { Log(status); }),
         clock(clock_given) {
-    access.Use(tokens.get());
+    access.Use(tokens.get(), links.get());
+    roles->AddTo(&router);
     tokens->AddTo(&router);
+    links->AddTo(&router, &registry);
     journals.AddTo(&router);
     registry.AddTo(&router);
     runs.AddTo(&router);
@@ -130,6 +139,7 @@ struct Server::Impl {
   HttpResponse Answer(const HttpRequest& request) const {
     if (!IsPage(request.path)) return router.Answer(request);  // which refuses by the head, too
     if (std::optional<HttpResponse> refusal = RefuseByHead(request)) return *std::move(refusal);
+    if (request.path.starts_with(Links::kPath)) return links->AnswerPage(request);
     return request.path == kHealth ? HttpResponse{.body = "ok\n"} : Metrics(request);
   }
 
@@ -193,7 +203,9 @@ struct Server::Impl {
   ProjectService projects;
   OperationService operations;
   ServerService itself;
+  std::unique_ptr<Roles> roles;
   std::unique_ptr<Tokens> tokens;
+  std::unique_ptr<Links> links;
   ConnectRouter router;
   const Clock* clock;
   std::optional<ServerMetrics> metrics;
@@ -227,10 +239,14 @@ Result<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   Result<std::optional<ServerCertificate>> certificate = FindCertificate(options, clock, &files);
   if (!certificate.ok()) return certificate.status();
   if (*certificate) http_options.tls = files;
-  Result<std::unique_ptr<Tokens>> tokens = Tokens::Load(store.get(), clock);
+  Result<std::unique_ptr<Roles>> roles = Roles::Load(store.get(), clock);
+  if (!roles.ok()) return roles.status();
+  Result<std::unique_ptr<Tokens>> tokens = Tokens::Load(store.get(), roles->get(), clock);
   if (!tokens.ok()) return tokens.status();
-  auto impl =
-      std::make_unique<Impl>(std::move(access), std::move(store), *std::move(tokens), clock);
+  Result<std::unique_ptr<Links>> links = Links::Load(store.get(), clock);
+  if (!links.ok()) return links.status();
+  auto impl = std::make_unique<Impl>(std::move(access), std::move(store), *std::move(roles),
+                                     *std::move(tokens), *std::move(links), clock);
   impl->token_path = std::move(token_path);
   impl->store_path = options.store_path;
   impl->is_loopback = IsLoopback(options.address);

@@ -35,12 +35,6 @@ v1::Token ToProto(const store::TokenRow& row) {
   return token;
 }
 
-// Whether what is for this project and run is the caller's to give or to take.
-bool Within(const Caller& caller, const std::string& project, const std::string& run) {
-  if (!caller.project.empty() && project != caller.project) return false;
-  return caller.run.empty() || run == caller.run;
-}
-
 store::AuditRow Done(const Caller& caller, Permission permission, const store::TokenRow& token,
                      std::int64_t when) {
   std::string what = "token " + token.id + ", " + token.role;
@@ -54,26 +48,23 @@ store::AuditRow Done(const Caller& caller, Permission permission, const store::T
           .project = token.project};
 }
 
-std::string Roles() {
-  std::string names;
-  for (const std::string_view role : RoleNames()) {
-    names.append(names.empty() ? "" : ", ").append(role);
-  }
-  return names;
-}
-
 }  // namespace
 
-std::string MakeSecret() {
+std::string MakeSecret(std::string_view prefix) {
   // Each has 122 random bits.
   using Random = BasicUid<struct TokenTag>;
-  return "hw_" + ToHex(RandomUid<Random>()) + ToHex(RandomUid<Random>());
+  return std::string(prefix) + ToHex(RandomUid<Random>()) + ToHex(RandomUid<Random>());
 }
 
-Result<std::unique_ptr<Tokens>> Tokens::Load(store::Registry* registry, const Clock* clock) {
+std::string MakeId() {
+  return ToHex(RandomUid<BasicUid<struct TokenIdTag>>()).substr(0, kIdDigits);
+}
+
+Result<std::unique_ptr<Tokens>> Tokens::Load(store::Registry* registry, const Roles* roles,
+                                             const Clock* clock) {
   Result<std::vector<store::TokenRow>> rows = registry->ListTokens();
   if (!rows.ok()) return rows.status();
-  std::unique_ptr<Tokens> tokens(new Tokens(registry, clock));
+  std::unique_ptr<Tokens> tokens(new Tokens(registry, roles, clock));
   for (store::TokenRow& row : *rows) tokens->by_hash_.emplace(row.hash, std::move(row));
   return tokens;
 }
@@ -94,10 +85,13 @@ void Tokens::AddTo(ConnectRouter* router) {
 }
 
 Result<std::optional<Caller>> Tokens::Find(const std::array<std::uint8_t, 32>& hash) const {
-  const std::shared_lock lock(mutex_);
-  const auto found = by_hash_.find(hash);
-  if (found == by_hash_.end()) return std::optional<Caller>();
-  const store::TokenRow& row = found->second;
+  store::TokenRow row;
+  {
+    const std::shared_lock lock(mutex_);
+    const auto found = by_hash_.find(hash);
+    if (found == by_hash_.end()) return std::optional<Caller>();
+    row = found->second;
+  }
   if (row.revoked != 0) return Status(Code::kUnauthenticated, "this token was revoked");
   if (row.expires != 0 && clock_->Wall().ns >= row.expires) {
     return Status(Code::kUnauthenticated, "this token has expired");
@@ -106,7 +100,7 @@ Result<std::optional<Caller>> Tokens::Find(const std::array<std::uint8_t, 32>& h
   caller.name = "token " + row.id;
   caller.role = row.role;
   // One of a newer headway's roles, in a store that an older one opened: nothing is allowed.
-  caller.permissions = PermissionsOf(row.role).value_or(Permissions());
+  caller.permissions = roles_->Hold().PermissionsOf(row.role).value_or(Permissions());
   caller.project = row.project;
   caller.run = row.run;
   caller.expires = row.expires;
@@ -115,8 +109,10 @@ Result<std::optional<Caller>> Tokens::Find(const std::array<std::uint8_t, 32>& h
 
 Result<v1::CreateTokenResponse> Tokens::Create(const Caller& caller,
                                                const v1::CreateTokenRequest& request) {
-  const std::optional<Permissions> permissions = PermissionsOf(request.role());
-  if (!permissions) return Bad("a token has one of the roles " + Roles());
+  // Until the token is there nobody deletes its role.
+  const Roles::Held roles = roles_->Hold();
+  const std::optional<Permissions> permissions = roles.PermissionsOf(request.role());
+  if (!permissions) return Bad("a token has one of the roles " + roles.Names());
   HEADWAY_RETURN_IF_ERROR(CheckNewName("the token's name", request.name()));
   HEADWAY_RETURN_IF_ERROR(CheckNewName("the project", request.project()));
   HEADWAY_RETURN_IF_ERROR(CheckNewName("the run", request.run()));
@@ -129,13 +125,13 @@ Result<v1::CreateTokenResponse> Tokens::Create(const Caller& caller,
   if (!caller.permissions.Include(*permissions)) {
     return Denied("the role " + request.role() + " may do more than yours");
   }
-  if (!Within(caller, request.project(), request.run())) {
+  if (!caller.Covers(request.project(), request.run())) {
     return Denied("a token is at most for the project and the run that your own is for");
   }
   const std::string secret = MakeSecret();
   store::TokenRow row;
   row.hash = Sha256(secret);
-  row.id = ToHex(RandomUid<BasicUid<struct TokenIdTag>>()).substr(0, kIdDigits);
+  row.id = MakeId();
   row.name = request.name();
   row.role = request.role();
   row.project = request.project();
@@ -164,7 +160,7 @@ Result<v1::ListTokensResponse> Tokens::List(const Caller& caller) const {
   {
     const std::shared_lock lock(mutex_);
     for (const auto& [hash, row] : by_hash_) {
-      if (Within(caller, row.project, row.run)) rows.push_back(row);
+      if (caller.Covers(row.project, row.run)) rows.push_back(row);
     }
   }
   std::ranges::sort(rows, {}, [](const store::TokenRow& row) {
@@ -215,8 +211,7 @@ Result<v1::RevokeTokenResponse> Tokens::Revoke(const Caller& caller,
                                                const v1::RevokeTokenRequest& request) {
   const std::unique_lock lock(mutex_);
   const auto found = std::ranges::find_if(by_hash_, [&](const auto& entry) {
-    return entry.second.id == request.id() &&
-           Within(caller, entry.second.project, entry.second.run);
+    return entry.second.id == request.id() && caller.Covers(entry.second.project, entry.second.run);
   });
   if (found == by_hash_.end()) {
     return Status(Code::kNotFound, "there is no token \"" + request.id() + "\"");

@@ -13,19 +13,23 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "server/connect.h"
+#include "server/roles.h"
 #include "store/registry.h"
 
 namespace headway::server {
 
-/// A token as nobody can guess one: "hw_" and 64 hexadecimal digits, so that scanners for secrets
-/// know it.
-std::string MakeSecret();
+/// A token as nobody can guess one: `prefix` and 64 hexadecimal digits, so that scanners for
+/// secrets know it.
+std::string MakeSecret(std::string_view prefix = "hw_");
+/// 12 hexadecimal digits, to tell tokens and links apart.
+std::string MakeId();
 
 /// TokenService of proto/: the tokens that a server knows, beside the administrator's. Any thread.
 class Tokens {
  public:
-  /// Reads those that are kept. Both must outlive it.
-  static Result<std::unique_ptr<Tokens>> Load(store::Registry* registry, const Clock* clock);
+  /// Reads those that are kept. All must outlive it.
+  static Result<std::unique_ptr<Tokens>> Load(store::Registry* registry, const Roles* roles,
+                                              const Clock* clock);
 
   void AddTo(ConnectRouter* router);
 
@@ -42,9 +46,11 @@ class Tokens {
                                                 const v1::ListAuditEventsRequest& request) const;
 
  private:
-  Tokens(store::Registry* registry, const Clock* clock) : registry_(registry), clock_(clock) {}
+  Tokens(store::Registry* registry, const Roles* roles, const Clock* clock)
+      : registry_(registry), roles_(roles), clock_(clock) {}
 
   store::Registry* registry_;
+  const Roles* roles_;
   const Clock* clock_;
   mutable std::shared_mutex mutex_;
   std::map<std::array<std::uint8_t, 32>, store::TokenRow> by_hash_;

@@ -71,6 +71,12 @@ inline Batch TestBatch(const JournalIdentity& identity, std::uint64_t first_slot
   return batch;
 }
 
+inline AuditRow TestAudit(const std::string& what) {
+  AuditRow audit;
+  audit.what = what;
+  return audit;
+}
+
 inline Status AppendOne(RecordStore* store, const Batch& batch) {
   return store->Append(std::span(&batch, 1));
 }
@@ -222,6 +228,109 @@ TYPED_TEST_P(RecordStoreConformance, TokensAreKeptAndRevoked) {
   EXPECT_EQ(*this->store_->ListTokens(), tokens);
   this->Reopen();
   EXPECT_EQ(*this->store_->ListTokens(), tokens);
+}
+
+TYPED_TEST_P(RecordStoreConformance, RolesAreKeptAsLongAsTokensHaveThem) {
+  EXPECT_TRUE(this->store_->ListRoles()->empty());
+  RoleRow b = {
+      .name = "b", .permissions = {"x.y", "x.z"}, .creator = "admin", .created = 1, .updated = 1};
+  RoleRow a = {.name = "a", .permissions = {}, .creator = "admin", .created = 2, .updated = 2};
+  ASSERT_TRUE(this->store_->PutRole(b, TestAudit("b")).ok());
+  ASSERT_TRUE(this->store_->PutRole(a, TestAudit("a")).ok());
+  EXPECT_EQ(*this->store_->ListRoles(), (std::vector<RoleRow>{a, b}));
+  b.permissions = {"x.z"};
+  b.updated = 3;
+  RoleRow changed = b;
+  changed.creator = "another";
+  changed.created = 3;
+  ASSERT_TRUE(this->store_->PutRole(changed, TestAudit("b again")).ok());
+  this->Reopen();
+  EXPECT_EQ(*this->store_->ListRoles(), (std::vector<RoleRow>{a, b}));
+  TokenRow token;
+  token.id = "t";
+  token.role = "b";
+  token.expires = 10;
+  ASSERT_TRUE(this->store_->AddToken(token, {}).ok());
+  EXPECT_EQ(this->store_->DeleteRole("b", 9, {}).code(), Code::kFailedPrecondition);
+  EXPECT_TRUE(this->store_->DeleteRole("b", 10, TestAudit("b deleted")).ok());
+  EXPECT_EQ(this->store_->DeleteRole("b", 10, {}).code(), Code::kNotFound);
+  TokenRow other;
+  other.id = "u";
+  other.hash.fill(1);
+  other.role = "a";
+  ASSERT_TRUE(this->store_->AddToken(other, {}).ok());
+  EXPECT_EQ(this->store_->DeleteRole("a", 1'000, {}).code(), Code::kFailedPrecondition);
+  ASSERT_TRUE(this->store_->RevokeToken("u", 5, {}).ok());
+  EXPECT_TRUE(this->store_->DeleteRole("a", 1'000, TestAudit("a deleted")).ok());
+  EXPECT_TRUE(this->store_->ListRoles()->empty());
+  std::vector<std::string> done;
+  const std::vector<AuditRow> audit = *this->store_->ListAudit(0, 10, "");
+  for (const AuditRow& row : audit) {
+    if (!row.what.empty()) done.push_back(row.what);
+  }
+  EXPECT_EQ(done, (std::vector<std::string>{"a deleted", "b deleted", "b again", "a", "b"}));
+}
+
+TYPED_TEST_P(RecordStoreConformance, LinksAreKeptAndEnd) {
+  EXPECT_TRUE(this->store_->ListLinks()->empty());
+  RunRow runs[2];
+  for (RunRow& run : runs) {
+    run.uid = RandomUid<RunUid>();
+    run.project = "p";
+    run.name = "r";
+    run.created = 1;
+    ASSERT_TRUE(this->store_->CreateRun(run, {}).ok());
+  }
+  std::vector<LinkRow> links;
+  for (int i = 0; i < 4; ++i) {
+    LinkRow link;
+    link.id = "id" + std::to_string(i);
+    link.hash.fill(static_cast<std::uint8_t>(i));
+    link.run_uid = runs[i % 2].uid;
+    link.project = "p";
+    link.run = std::string("\0\xff'", 3);
+    link.view = i == 1 ? "a=b" : "";
+    link.creator = "admin";
+    link.created = 10 + i;
+    link.expires = 100 + i;
+    ASSERT_TRUE(this->store_->AddLink(link, TestAudit(link.id)).ok());
+    links.push_back(link);
+  }
+  LinkRow other = links[1];
+  other.hash.fill(9);
+  EXPECT_EQ(this->store_->AddLink(other, {}).code(), Code::kAlreadyExists);
+  other.id = "id9";
+  other.run_uid = RandomUid<RunUid>();
+  EXPECT_EQ(this->store_->AddLink(other, {}).code(), Code::kNotFound);
+  EXPECT_EQ(*this->store_->ListLinks(), links);
+  // What is refused is not written down.
+  EXPECT_EQ(this->store_->RevokeLink("id9", 5, {}).code(), Code::kNotFound);
+  EXPECT_EQ(this->store_->UseLink("id9", 5, {}).code(), Code::kNotFound);
+  EXPECT_TRUE(this->store_->RevokeLink("id3", 5, TestAudit("revoked")).ok());
+  EXPECT_TRUE(this->store_->RevokeLink("id3", 9, TestAudit("again")).ok());
+  EXPECT_TRUE(this->store_->UseLink("id2", 7, TestAudit("used")).ok());
+  EXPECT_TRUE(this->store_->UseLink("id2", 8, TestAudit("used again")).ok());
+  links[3].revoked = 5;
+  links[2].used = 8;
+  EXPECT_EQ(*this->store_->ListLinks(), links);
+  const std::vector<AuditRow> audit = *this->store_->ListAudit(0, 3, "");
+  ASSERT_EQ(audit.size(), 3u);
+  EXPECT_EQ(audit[0].what, "used again");
+  EXPECT_EQ(audit[1].what, "used");
+  EXPECT_EQ(audit[2].what, "revoked");
+  // They end with their run, for good; no new one leads to it while it is hidden.
+  EXPECT_TRUE(this->store_->DeleteRun(runs[1].uid, 20, {}).ok());
+  links[1].revoked = 20;
+  EXPECT_EQ(*this->store_->ListLinks(), links);
+  other.run_uid = runs[1].uid;
+  EXPECT_EQ(this->store_->AddLink(other, {}).code(), Code::kNotFound);
+  EXPECT_TRUE(this->store_->DeleteRun(runs[1].uid, 0, {}).ok());
+  EXPECT_EQ(*this->store_->ListLinks(), links);
+  this->Reopen();
+  EXPECT_EQ(*this->store_->ListLinks(), links);
+  EXPECT_TRUE(this->store_->ForgetLinks(102).ok());
+  links.erase(links.begin(), links.begin() + 2);
+  EXPECT_EQ(*this->store_->ListLinks(), links);
 }
 
 TYPED_TEST_P(RecordStoreConformance, PackedSlotsAreSlots) {
@@ -1182,10 +1291,10 @@ REGISTER_TYPED_TEST_SUITE_P(
     AllOrNothing, ASignOfLifeChangesTheStateOnly, WhatComesLaterLiesOverWhatWasThere,
     TakesManyJournalsAtOnce, TakesALargeBatch, ListsProjectsAndRuns, ListsJournalsOfARun,
     ANameIsAnyBytes, CountsStoredBytesByRun, BehavesLikeAMap, TokensAreKeptAndRevoked,
-    PackedSlotsAreSlots, ManySmallBatchesTakeLittleMoreThanALargeOne, ReadsWhileItWrites,
-    ManyMayWrite, FiltersAndOrdersAsTheModelDoes, ARunThatWasMadeWaitsForItsJournals,
-    DetailsChangeByVersion, WhatIsDeletedIsHiddenAndThenRemoved, AProjectKeepsNoMoreThanItMay,
-    WhatHasGrownIsStale, OperationsAreKept, PointsAreKeptAsTheyCame, PointsOfManyRoundsTakeFewBytes,
-    PointsNeedARun);
+    RolesAreKeptAsLongAsTokensHaveThem, LinksAreKeptAndEnd, PackedSlotsAreSlots,
+    ManySmallBatchesTakeLittleMoreThanALargeOne, ReadsWhileItWrites, ManyMayWrite,
+    FiltersAndOrdersAsTheModelDoes, ARunThatWasMadeWaitsForItsJournals, DetailsChangeByVersion,
+    WhatIsDeletedIsHiddenAndThenRemoved, AProjectKeepsNoMoreThanItMay, WhatHasGrownIsStale,
+    OperationsAreKept, PointsAreKeptAsTheyCame, PointsOfManyRoundsTakeFewBytes, PointsNeedARun);
 
 }  // namespace headway::store

@@ -13,8 +13,9 @@
 #include "model/filter.h"
 #include "model/run_details.h"
 
-/// Registry: what a server knows beside records: projects and their runs, operations, tokens. Any
-/// thread may call; calls that write take turns, and return once it is durable.
+/// Registry: what a server knows beside records: projects and their runs, operations, tokens, roles
+/// and share links. Any thread may call; calls that write take turns, and return once it is
+/// durable.
 
 namespace headway::store {
 
@@ -118,6 +119,34 @@ struct TokenRow {
   friend bool operator==(const TokenRow&, const TokenRow&) = default;
 };
 
+/// A name for what tokens may do, beside the built-in ones.
+struct RoleRow {
+  std::string name;
+  std::vector<std::string> permissions;  ///< "runs.list", ...
+  std::string creator;                   ///< who made it
+  std::int64_t created = 0;              ///< wall times
+  std::int64_t updated = 0;
+
+  friend bool operator==(const RoleRow&, const RoleRow&) = default;
+};
+
+/// A share link: whoever has it reads one run. The link itself is nowhere, but its hash.
+struct LinkRow {
+  std::string id;                       ///< tells it apart from others; no secret
+  std::array<std::uint8_t, 32> hash{};  ///< SHA-256 of what stands for it in the place of a token
+  RunUid run_uid;
+  std::string project;       ///< of the run
+  std::string run;           ///< its name
+  std::string view;          ///< what a page shows first
+  std::string creator;       ///< who made it
+  std::int64_t created = 0;  ///< wall times
+  std::int64_t expires = 0;
+  std::int64_t revoked = 0;  ///< 0: it is not
+  std::int64_t used = 0;     ///< when its use was written down last; 0: never
+
+  friend bool operator==(const LinkRow&, const LinkRow&) = default;
+};
+
 /// Something that was done, and by whom. What is written down stays.
 struct AuditRow {
   std::int64_t number = 0;  ///< given by the registry: 1, 2, ...
@@ -152,7 +181,8 @@ class Registry {
   /// Sets its details. Aborted: it is not of this version any more; NotFound.
   virtual Status UpdateRun(const RunUid& uid, std::int64_t version, const RunDetails& details,
                            std::int64_t when, const AuditRow& audit) = 0;
-  /// Hides it (`when` != 0) or shows it again (0). NotFound: no such run, or it was purged.
+  /// Hides it (`when` != 0), and revokes the links to it, or shows it again (0). NotFound: no such
+  /// run, or it was purged.
   virtual Status DeleteRun(const RunUid& uid, std::int64_t when, const AuditRow& audit) = 0;
   /// Removes some of the records of a deleted run, of which nobody reads any from then on, and
   /// returns how many bytes are left of them; at 0 all is gone but its row. FailedPrecondition: it
@@ -182,6 +212,24 @@ class Registry {
   virtual Result<std::vector<TokenRow>> ListTokens() = 0;
   /// NotFound: no such id. One that was revoked before stays as it is, and nothing is written down.
   virtual Status RevokeToken(std::string_view id, std::int64_t when, const AuditRow& audit) = 0;
+
+  /// Makes it where it is not there, else sets its permissions and when it was updated.
+  virtual Status PutRole(const RoleRow& role, const AuditRow& audit) = 0;
+  /// By name.
+  virtual Result<std::vector<RoleRow>> ListRoles() = 0;
+  /// NotFound; FailedPrecondition: a token has it that is good at `now`.
+  virtual Status DeleteRole(std::string_view name, std::int64_t now, const AuditRow& audit) = 0;
+
+  /// AlreadyExists: there is one with that id or hash. NotFound: the run is not there, or deleted.
+  virtual Status AddLink(const LinkRow& link, const AuditRow& audit) = 0;
+  /// By the time at which they were made, then by id.
+  virtual Result<std::vector<LinkRow>> ListLinks() = 0;
+  /// NotFound: no such id. One that was revoked before stays as it is, and nothing is written down.
+  virtual Status RevokeLink(std::string_view id, std::int64_t when, const AuditRow& audit) = 0;
+  /// Keeps when it was used. NotFound.
+  virtual Status UseLink(std::string_view id, std::int64_t when, const AuditRow& audit) = 0;
+  /// Forgets those that expired before this time.
+  virtual Status ForgetLinks(std::int64_t before) = 0;
 
   /// Writes down something that changed nothing here.
   virtual Status Audit(const AuditRow& audit) = 0;

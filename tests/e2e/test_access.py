@@ -9,6 +9,8 @@ import re
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -45,8 +47,17 @@ NEEDS = {
     "TokenService/ListTokens": "tokens.list",
     "TokenService/RevokeToken": "tokens.revoke",
     "TokenService/ListAuditEvents": "audit.list",
+    "RoleService/PutRole": "roles.update",
+    "RoleService/ListRoles": "roles.list",
+    "RoleService/DeleteRole": "roles.delete",
+    "LinkService/CreateLink": "links.create",
+    "LinkService/ListLinks": "links.list",
+    "LinkService/RevokeLink": "links.revoke",
     "ServerService/GetServer": "server.get",
 }
+# Those that a share link may call, about its own run.
+BY_LINK = {"RunService/GetRun", "RunService/GetReport", "RunService/ListIntervals",
+           "RunService/ListSteps"}  # fmt: skip
 READING = {"runs.list", "runs.get", "projects.list", "operations.list", "operations.get",
            "server.get"}  # fmt: skip
 ROLES = {
@@ -54,8 +65,14 @@ ROLES = {
     "writer": {"journals.append", "series.write", "server.get"},
     "editor": READING
     | {"runs.create", "runs.update", "runs.delete", "operations.cancel", "operations.delete"}
-    | {"journals.append", "series.write"},
+    | {"links.create", "links.list", "links.revoke", "journals.append", "series.write"},
     "admin": set(NEEDS.values()),
+}
+# Roles of one's own, which the matrix has, too.
+OWN_ROLES = {
+    "dashboard": {"runs.list", "runs.get"},
+    "sharer": {"links.create", "links.list"},  # who reads no run shares none
+    "keeper": {"tokens.revoke", "roles.delete", "roles.list", "audit.list"},
 }
 SCOPES = [("", ""), ("p", ""), ("q", ""), ("p", "r"), ("p", "s"), ("q", "r")]
 
@@ -86,6 +103,22 @@ def create(server: Server, token: str | None = None, **request: Any) -> tuple[in
     return server.call("TokenService/CreateToken", request, token)
 
 
+def link(server: Server, token: str | None = None, **request: Any) -> dict[str, Any]:
+    status, answer = server.call("LinkService/CreateLink", request, token)
+    assert status == 200, answer
+    return dict(answer)
+
+
+def share(server: Server, path: str, method: str = "GET") -> tuple[int, str, Any]:
+    """What a browser gets."""
+    wanted = urllib.request.Request(server.url + path, method=method)
+    try:
+        with urllib.request.urlopen(wanted, timeout=30) as answer:
+            return answer.status, answer.read().decode(), answer.headers
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode(), error.headers
+
+
 def secret(server: Server, **request: Any) -> str:
     status, answer = create(server, **request)
     assert status == 200, answer
@@ -107,7 +140,8 @@ def pieces(headway: Headway, project: str, run: str) -> dict[str, Any]:
     }
 
 
-def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
+def every_request(headway: Headway, server: Server) -> dict[str, Any]:
+    """One of each method, about run r of project p where it is about a run."""
     assert sorted(methods()) == sorted(NEEDS)
     requests: dict[str, Any] = {
         method: {"project": "p", "run": "r"} if "runs." in needs else {}
@@ -129,10 +163,22 @@ def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
     for verb in ("Get", "Cancel", "Delete"):
         requests[f"OperationService/{verb}Operation"] = {"project": "p", "id": "none"}
     requests["JournalService/AppendJournals"] = pieces(headway, "p", "r")
+    requests["LinkService/CreateLink"] = {"project": "p", "run": "r"}
+    requests["LinkService/RevokeLink"] = {"id": "none"}
+    requests["TokenService/RevokeToken"] = {"id": "none"}
+    requests["RoleService/PutRole"] = {"name": "spare", "permissions": ["runs.list"]}
+    requests["RoleService/DeleteRole"] = {"name": "none"}
+    return requests
+
+
+def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
+    requests = every_request(headway, server)
     status, made = create(server, role="admin", name="to be revoked")
     assert status == 200
     spare = made["token"]["id"]
     requests["TokenService/RevokeToken"] = {"id": spare}
+    made_link = link(server, project="p", run="r")
+    requests["LinkService/RevokeLink"] = {"id": made_link["link"]["id"]}
     nobody = {
         "none": "",
         "forged": "hw_" + "0" * 64,
@@ -145,7 +191,10 @@ def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
     for (name, token), method in itertools.product(nobody.items(), NEEDS):
         status, answer = server.call(method, requests[method], token)
         assert status == 401 and answer["code"] == "unauthenticated", (name, method, answer)
-    for role, permissions in ROLES.items():
+    for role, allowed in OWN_ROLES.items():
+        put = {"name": role, "permissions": sorted(allowed)}
+        assert server.call("RoleService/PutRole", put)[0] == 200
+    for role, permissions in (ROLES | OWN_ROLES).items():
         for project, run in SCOPES:
             token = secret(server, role=role, project=project, run=run)
             for method, needs in NEEDS.items():
@@ -153,10 +202,19 @@ def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
                 if method == "TokenService/CreateToken":
                     request = {"role": "viewer", "project": "p", "run": "r"}
                     inside = project in ("", "p") and run in ("", "r")
+                elif method == "RoleService/ListRoles":
+                    inside = True
+                elif "RoleService" in method:
+                    inside = not project  # roles are for all of them
+                elif method == "LinkService/CreateLink":
+                    inside = "runs.get" in permissions
+                    inside = inside and project in ("", "p") and run in ("", "r")
                 elif method == "TokenService/ListAuditEvents":
                     inside = not run
-                elif "TokenService" in method:
+                elif "TokenService" in method or method == "LinkService/ListLinks":
                     inside = True  # it answers about its own
+                elif method == "LinkService/RevokeLink":
+                    inside = True
                 elif method in ("ProjectService/ListProjects", "ServerService/GetServer"):
                     inside = True  # so does that
                 elif method == "ProjectService/PutProject":
@@ -170,6 +228,9 @@ def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
                 if needs in permissions and inside:
                     # Tokens of other scopes are not there, for one of this scope.
                     none = "OperationService" in method and request.get("id")
+                    none = none or method == "RoleService/DeleteRole"
+                    if method == "LinkService/RevokeLink":
+                        none = project not in ("", "p") or run not in ("", "r")
                     assert status == (404 if none else 200) or (
                         method == "TokenService/RevokeToken" and status == 404 and project), where
                     if method == "ProjectService/ListProjects":
@@ -182,6 +243,185 @@ def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
                     assert names == ({run} if run else {"r", "s"}), where
 
 
+def test_a_link_reads_its_run_and_nothing_else(headway: Headway, server: Server) -> None:
+    requests = every_request(headway, server)
+    server.call("LinkService/CreateLink", {"project": "p", "run": "r"})
+    soon = link(server, project="p", run="r", lifetimeNs="1")
+    revoked = link(server, project="p", run="r")
+    assert server.call("LinkService/RevokeLink", {"id": revoked["link"]["id"]})[0] == 200
+    mine = link(server, project="p", run="r")
+    callers = {
+        "mine": mine["secret"],
+        "another run's": link(server, project="p", run="s")["secret"],
+        "another project's": link(server, project="q", run="r")["secret"],
+        "expired": soon["secret"],
+        "revoked": revoked["secret"],
+        "forged": "hw_link_" + "0" * 64,
+    }
+    time.sleep(0.001)
+    before = server.call("RunService/ListRuns", {"project": "p", "showDeleted": True})
+    for (name, token), method in itertools.product(callers.items(), NEEDS):
+        status, answer = server.call(method, requests[method], token)
+        where = (name, method, status, answer)
+        if name in ("expired", "revoked", "forged"):
+            assert status == 401 and answer["code"] == "unauthenticated", where
+        elif name == "mine" and method in BY_LINK:
+            assert status == 200, where
+        else:
+            assert status == 403 and answer["code"] == "permission_denied", where
+            # Nothing is told of what else there is.
+            assert "newest" not in answer["message"], where
+    assert server.call("RunService/ListRuns", {"project": "p", "showDeleted": True}) == before
+    # By whatever it is called, and by nothing.
+    uid = mine["link"]["runUid"]
+    for asked in ({"project": "p", "run": uid}, {}, {"project": "q"}):
+        assert server.call("RunService/GetRun", asked, mine["secret"])[1]["uid"] == uid
+    for method in BY_LINK:
+        assert server.call(method, {}, mine["secret"])[0] == 200
+
+
+def test_any_byte_of_a_link_counts(server: Server) -> None:
+    made = link(server, project="p", run="r")
+    word = made["secret"]
+    assert re.fullmatch("hw_link_[0-9a-f]{64}", word) and made["path"] == f"/share/{word}"
+    assert share(server, f"/share/{word}")[0] == 200
+    for i, bit in itertools.product(range(len(word)), range(7)):
+        flipped = word[:i] + chr(ord(word[i]) ^ 1 << bit) + word[i + 1 :]
+        if flipped.isprintable() and flipped == flipped.strip():
+            assert server.call("RunService/GetRun", {}, flipped)[0] == 401, (i, bit)
+        if flipped.isprintable() and not set(flipped) & set(" ?#"):
+            assert share(server, f"/share/{flipped}")[0] == 404, (i, bit)
+    for wrong in ("", word[:-1], word + "0", word + "/", "/" + word, word.upper()):
+        assert share(server, f"/share/{wrong}")[0] == 404, wrong
+
+
+def test_what_a_link_shows(headway: Headway, server: Server) -> None:
+    said = {"labels": {"team": "vision"}, "group": "g", "errorDetails": "a secret path",
+            "artifactsUri": "s3://bucket", "softwareConfigs": {"a": "b"}, "phase": 5,
+            "systemConfigs": {"c": "d"}, "tools": ["xprof"], "orchestrator": "slurm",
+            "workload": {"kind": "k", "namespace": "n", "name": "w"}}  # fmt: skip
+    made = server.call("RunService/CreateRun", {"project": "p", "run": {"name": "t", **said}})
+    assert made[0] == 200
+    word = link(server, project="p", run="t", view="window=+1h")
+    assert word["path"].endswith("#window=+1h") and word["link"]["view"] == "window=+1h"
+    seen = server.call("RunService/GetRun", {"project": "p", "run": "t"}, word["secret"])[1]
+    whole = server.call("RunService/GetRun", {"project": "p", "run": "t"})[1]
+    shown = {"project", "name", "label", "uid", "start", "phase", "summaryTime", "state", "end",
+             "elapsedNs", "goodput", "attempts", "lastStep"}  # fmt: skip
+    assert seen["phase"] == "RUN_PHASE_FAILED"
+    for key, value in seen.items():
+        if key in shown - {"summaryTime"}:
+            assert value == whole[key], key
+        elif key not in shown:
+            assert not value or value == "0", (key, value)
+    # As a command asks.
+    url = headway("link", "r", "--project", "p", env=server.env)
+    assert "it is shown this once" in url.stderr and url.stdout.startswith(server.url + "/share/")
+    env = {"HEADWAY_SERVER": server.url, "HEADWAY_TOKEN": url.stdout.strip().rsplit("/", 1)[1]}
+    for command in ("goodput", "timeline", "steps"):
+        asked = (command, "r", "--project", "p", "--as-of", f"@{time.time_ns()}", "--json")
+        assert headway(*asked, env=env).stdout == headway(*asked, env=server.env).stdout
+    assert "is for run" in headway("goodput", "s", "--project", "p", env=env, code=5).stderr
+    assert "has no permission runs.list" in headway("runs", "list", env=env, code=5).stderr
+    assert "hw_link_" not in headway("links", "list", "--json", env=server.env).stdout
+    assert env["HEADWAY_TOKEN"].encode() not in b"".join(
+        path.read_bytes() for path in (server.folder / "server").rglob("*") if path.is_file()
+    )
+
+
+def test_the_page_of_a_link(server: Server) -> None:
+    made = link(server, project="p", run="r", view="x")
+    path = made["path"].split("#")[0]
+    status, text, headers = share(server, path)
+    assert status == 200 and 'run "r" of project "p"' in text and made["link"]["runUid"] in text
+    assert made["secret"] not in text and headers["Content-Type"].startswith("text/plain")
+    gone = link(server, project="p", run="r")
+    server.call("LinkService/RevokeLink", {"id": gone["link"]["id"]})
+    answers = [share(server, path), share(server, "/share/none"), share(server, gone["path"]),
+               share(server, path, "POST"), share(server, path, "HEAD")]  # fmt: skip
+    assert [answer[0] for answer in answers] == [200, 404, 410, 405, 200]
+    for status, text, headers in answers:
+        assert headers["Referrer-Policy"] == "no-referrer", status
+        assert headers["Cache-Control"] == "no-store", status
+        assert made["secret"] not in text and gone["secret"] not in text
+
+
+def test_links_are_given_and_end(headway: Headway, server: Server) -> None:
+    def read(word: str) -> int:
+        return server.call("RunService/GetRun", {}, word)[0]
+
+    # Not what one may not read, nor for longer than one may, nor for ever.
+    of_s = secret(server, role="editor", project="p", run="s")
+    call = ("LinkService/CreateLink", {"project": "p", "run": "r"})
+    assert server.call(*call, of_s)[0] == 403
+    assert server.call(*call, secret(server, role="editor", project="q"))[0] == 403
+    for role in ("viewer", "writer"):
+        assert server.call(*call, secret(server, role=role))[0] == 403
+    hour, day = 3600 * 10**9, 24 * 3600 * 10**9
+    brief = secret(server, role="editor", lifetimeNs=str(hour))
+    for lifetime in ("0", str(90 * day)):
+        expires = link(server, brief, project="p", run="r", lifetimeNs=lifetime)["link"]["expires"]
+        assert 0 < int(expires) - time.time_ns() <= hour
+    expires = link(server, project="p", run="r")["link"]["expires"]
+    assert 7 * day - hour < int(expires) - time.time_ns() <= 7 * day
+    for bad in ({"lifetimeNs": str(90 * day + 1)}, {"lifetimeNs": "-1"}, {"view": "a b"},
+                {"view": "x" * 1025}, {"view": "a\n"}, {"view": "<"}):  # fmt: skip
+        assert server.call("LinkService/CreateLink", {"project": "p", "run": "r", **bad})[0] == 400
+    assert server.call("LinkService/CreateLink", {"project": "p", "run": "none"})[0] == 404
+    # Who sees and revokes whose.
+    other = link(server, project="p", run="r")
+    seen = server.call("LinkService/ListLinks", {}, of_s)[1]["links"]
+    assert seen == [] and server.call("LinkService/ListLinks", {})[1]["links"][0] == other["link"]
+    assert server.call("LinkService/RevokeLink", {"id": other["link"]["id"]}, of_s)[0] == 404
+    pages, token = [], ""
+    while True:
+        request = {"pageSize": 1, "pageToken": token}
+        answer = server.call("LinkService/ListLinks", request)[1]
+        pages += [one["id"] for one in answer["links"]]
+        token = answer["nextPageToken"]
+        if not token:
+            break
+    assert len(pages) == len(set(pages)) == 4
+    assert server.call("LinkService/ListLinks", {"pageToken": "x"})[0] == 400
+    # A later run of the name is not shown.
+    server.call("RunService/CreateRun", {"project": "p", "run": {"name": "r"}})
+    status, answer = server.call("RunService/GetRun", {"project": "p", "run": "r"}, other["secret"])
+    assert status == 403 and read(other["secret"]) == 200
+    # They outlive the server; what is done with them is written down, their use once a day.
+    server.kill()
+    server.start()
+    assert [read(other["secret"]) for _ in range(3)] == [200] * 3
+    log = json.loads(headway("tokens", "log", "--json", env=server.env).stdout)["events"]
+    mine = [e for e in log if f"link {other['link']['id']}" in e["what"]]
+    assert [e["action"] for e in mine] == ["links.use", "links.create"]
+    assert mine[0]["who"] == f"link {other['link']['id']}" and mine[0]["project"] == "p"
+    assert other["secret"] not in json.dumps(log)
+    listed = json.loads(headway("links", "list", "--json", env=server.env).stdout)["links"]
+    assert next(one for one in listed if one["id"] == other["link"]["id"])["used"]
+    assert "used (UTC)" in headway("links", "list", env=server.env).stdout
+    # The run's end is theirs, also when it is shown again.
+    uid = other["link"]["runUid"]
+    about = {"project": "p", "run": uid}
+    assert server.call("RunService/DeleteRun", about)[0] == 200
+    assert read(other["secret"]) == 401 and share(server, other["path"])[0] == 410
+    assert server.call("LinkService/CreateLink", about)[0] == 400
+    assert server.call("RunService/UndeleteRun", about)[0] == 200
+    assert read(other["secret"]) == 401
+    server.kill()
+    server.start()
+    assert read(other["secret"]) == 401
+    again = json.loads(headway("link", uid, "--project", "p", "--json", "--expires", "2h",
+                               env=server.env).stdout)  # fmt: skip
+    assert again["url"] == f"{server.url}/share/{again['secret']}" and read(again["secret"]) == 200
+    assert "is good for nothing" in headway("links", "revoke", again["id"], env=server.env).stdout
+    assert read(again["secret"]) == 401
+    log = json.loads(headway("tokens", "log", "--json", env=server.env).stdout)["events"]
+    assert log[0]["action"] == "links.revoke" and again["id"] in log[0]["what"]
+    headway("links", "revoke", "none", env=server.env, code=1)
+    headway("link", "r", "--expires", "91d", env=server.env, code=2)
+    headway("link", "r", code=2)
+
+
 def test_nobody_gives_away_more_than_they_have(server: Server) -> None:
     of_p = secret(server, role="admin", project="p")
     assert create(server, of_p, role="viewer", project="p", run="r")[0] == 200
@@ -191,6 +431,7 @@ def test_nobody_gives_away_more_than_they_have(server: Server) -> None:
     assert create(server, of_r, role="viewer", project="p")[0] == 403
     for bad in ({"role": "king"}, {}, {"role": "viewer", "lifetimeNs": "-1"},
                 {"role": "viewer", "run": "r"}, {"role": "viewer", "name": "a\nb"},
+                {"role": "viewer", "name": "Ad\u200ba"}, {"role": "viewer", "project": "p\u202e"},
                 {"role": "viewer", "lifetimeNs": str(2**63 - 1)}):  # fmt: skip
         assert create(server, **bad)[0] == 400, bad
     # Nor for longer.
@@ -280,3 +521,84 @@ def test_tokens_outlive_the_server_and_end(headway: Headway, server: Server) -> 
     headway("tokens", "create", "--role", "king", env=env, code=2)
     headway("tokens", "create", "--run", "r", env=env, code=2)
     headway("tokens", "list", code=2)
+
+
+def test_names_hold_nothing_invisible(server: Server) -> None:
+    for made in ({"name": "r\u200b"}, {"name": "x", "labels": {"te\u2060am": "a"}},
+                 {"name": "x", "group": "\u202eg"}):  # fmt: skip
+        status, answer = server.call("RunService/CreateRun", {"project": "p", "run": made})
+        assert status == 400 and "invisible" in answer["message"], answer
+    assert server.call("ProjectService/PutProject", {"project": "p\ufeff"})[0] == 400
+    assert create(server, role="viewer", name="👩\u200d🚀")[0] == 200
+
+
+def test_roles_of_ones_own(headway: Headway, server: Server) -> None:
+    def put(name: str, *permissions: str, token: str | None = None) -> int:
+        request = {"name": name, "permissions": permissions}
+        return server.call("RoleService/PutRole", request, token)[0]
+
+    def may(token: str, method: str, request: Any) -> bool:
+        status, answer = server.call(method, request, token)
+        assert status in (200, 403), answer
+        return status == 200
+
+    reads = ("RunService/GetRun", {"project": "p", "run": "r"})
+    lists = ("RunService/ListRuns", {"project": "p"})
+    for name in ("viewer", "admin", "link", "anyone", "", "Reader", "1st", "a b", "a\n", "x" * 65,
+                 "\u0430dmin"):  # fmt: skip
+        assert put(name, "runs.get") == 400, name
+    for permissions in ((), ("runs.fly",), ("runs.get", "")):
+        assert put("reader", *permissions) == 400, permissions
+    assert put("reader", "runs.get", "runs.get") == 200
+    word = secret(server, role="reader", project="p")
+    assert may(word, *reads) and not may(word, *lists)
+    # At once, for tokens that are there.
+    assert put("reader", "runs.list") == 200
+    assert may(word, *lists) and not may(word, *reads)
+    server.kill()
+    server.start()
+    assert may(word, *lists) and not may(word, *reads)
+    # Nobody defines, gives or changes more than they have.
+    assert put("founder", "roles.update", "roles.delete", "tokens.create", "runs.list") == 200
+    founder = secret(server, role="founder")
+    assert put("lister", "runs.list", token=founder) == 200
+    assert put("killer", "runs.delete", token=founder) == 403
+    assert put("reader", "runs.list", token=founder) == 200
+    assert create(server, founder, role="lister")[0] == 200
+    assert create(server, founder, role="viewer")[0] == 403
+    assert put("stronger", "runs.delete") == 200
+    assert put("stronger", "runs.list", token=founder) == 403
+    assert server.call("RoleService/DeleteRole", {"name": "stronger"}, founder)[0] == 403
+    assert create(server, founder, role="stronger")[0] == 403
+    assert put("lister", "runs.list", token=secret(server, role="admin", project="p")) == 403
+    # One in use stays.
+    delete = ("RoleService/DeleteRole", {"name": "lister"})
+    status, answer = server.call(*delete)
+    assert status == 400 and answer["code"] == "failed_precondition", answer
+    tokens = server.call("TokenService/ListTokens", {})[1]["tokens"]
+    (token,) = [one["id"] for one in tokens if one["role"] == "lister"]
+    assert server.call("TokenService/RevokeToken", {"id": token})[0] == 200
+    brief = secret(server, role="lister", lifetimeNs="1")
+    assert server.call(*delete)[0] == 200 and server.call(*delete)[0] == 404
+    assert server.call("RunService/ListRuns", {"project": "p"}, brief)[0] == 401
+    assert create(server, role="lister")[0] == 400
+    for name in ("viewer", "admin"):
+        assert server.call("RoleService/DeleteRole", {"name": name})[0] == 400
+    # By command, and written down.
+    made = headway("roles", "create", "dash", "--permission", "runs.list", "--permission",
+                   "runs.get", env=server.env)  # fmt: skip
+    assert made.stdout == "role dash: runs.list, runs.get\n"
+    listed = json.loads(headway("roles", "list", "--json", env=server.env).stdout)["roles"]
+    names = [role["name"] for role in listed]
+    assert names == [*ROLES, "dash", "founder", "reader", "stronger"]
+    assert [role["built_in"] for role in listed] == [True] * 4 + [False] * 4
+    for role in listed[:4]:
+        assert set(role["permissions"]) == ROLES[role["name"]]
+    assert "dash: runs.list, runs.get" in headway("roles", "list", env=server.env).stdout
+    assert "is no more" in headway("roles", "delete", "dash", env=server.env).stdout
+    headway("roles", "delete", "dash", env=server.env, code=1)
+    headway("roles", "create", "dash", env=server.env, code=2)
+    headway("roles", "list", code=2)
+    log = json.loads(headway("tokens", "log", "--json", env=server.env).stdout)["events"]
+    assert (log[0]["action"], log[0]["what"]) == ("roles.delete", "role dash: runs.list, runs.get")
+    assert (log[1]["action"], log[1]["who"]) == ("roles.update", "admin")

@@ -194,6 +194,29 @@ constexpr const char* kSchemaSteps[] = {
          bytes BLOB NOT NULL
        ) STRICT;
        CREATE INDEX page_of_series ON piece_page (series_id);)",
+    // Share links.
+    R"(CREATE TABLE link (
+         id TEXT PRIMARY KEY,
+         hash BLOB NOT NULL UNIQUE,
+         run_uid BLOB NOT NULL,
+         project TEXT NOT NULL,
+         run TEXT NOT NULL,
+         view TEXT NOT NULL,
+         creator TEXT NOT NULL,
+         created INTEGER NOT NULL,
+         expires INTEGER NOT NULL,
+         revoked INTEGER NOT NULL,
+         used INTEGER NOT NULL
+       ) STRICT;
+       CREATE INDEX link_of_run ON link (run_uid);)",
+    // Roles of one's own; their permissions by name, with spaces between them.
+    R"(CREATE TABLE role (
+         name TEXT PRIMARY KEY,
+         permissions TEXT NOT NULL,
+         creator TEXT NOT NULL,
+         created INTEGER NOT NULL,
+         updated INTEGER NOT NULL
+       ) STRICT;)",
 };
 constexpr auto kSchemaVersion = static_cast<std::int64_t>(std::size(kSchemaSteps));
 

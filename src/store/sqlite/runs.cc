@@ -474,6 +474,13 @@ Status SqliteStore::DeleteRun(const RunUid& uid, std::int64_t when, const AuditR
                  when, *id);
     HEADWAY_RETURN_IF_ERROR(update.Run());
     if (writer_->Changes() == 0) return NoSuch("run", uid);
+    if (when != 0) {
+      Query links(writer_.get(), kWrite,
+                  "UPDATE link SET revoked = ? WHERE revoked = 0 AND "
+                  "run_uid = (SELECT uid FROM run WHERE id = ?)",
+                  when, *id);
+      HEADWAY_RETURN_IF_ERROR(links.Run());
+    }
     return WriteDown(audit);
   });
 }

@@ -17,7 +17,8 @@
 #include "store/store.h"
 
 /// The Store behind OpenSqliteStore. What it does with journals is in journals.cc, with runs and
-/// operations in runs.cc, with points in series.cc, with tokens in tokens.cc.
+/// operations in runs.cc, with points in series.cc, with tokens, roles and share links in
+/// tokens.cc, roles.cc and links.cc.
 
 namespace headway::store {
 
@@ -83,6 +84,14 @@ class SqliteStore final : public Store {
   Status AddToken(const TokenRow& token, const AuditRow& audit) override;
   Result<std::vector<TokenRow>> ListTokens() override;
   Status RevokeToken(std::string_view id, std::int64_t when, const AuditRow& audit) override;
+  Status PutRole(const RoleRow& role, const AuditRow& audit) override;
+  Result<std::vector<RoleRow>> ListRoles() override;
+  Status DeleteRole(std::string_view name, std::int64_t now, const AuditRow& audit) override;
+  Status AddLink(const LinkRow& link, const AuditRow& audit) override;
+  Result<std::vector<LinkRow>> ListLinks() override;
+  Status RevokeLink(std::string_view id, std::int64_t when, const AuditRow& audit) override;
+  Status UseLink(std::string_view id, std::int64_t when, const AuditRow& audit) override;
+  Status ForgetLinks(std::int64_t before) override;
   Status Audit(const AuditRow& audit) override;
   Result<std::vector<AuditRow>> ListAudit(std::int64_t before, std::size_t count,
                                           std::string_view project) override;
@@ -121,6 +130,7 @@ class SqliteStore final : public Store {
   Result<std::int64_t> FindOrMakeProject(const std::string& name, std::int64_t when);
   Status WriteDetails(std::int64_t id, const RunDetails& details);
   Status FoundOperation(std::string_view id) const;
+  Status FoundLink(std::string_view id) const;
   Status Summarise(const SummarisedRun& run);
   Status WritePoints(const PointBatch& batch);
   Status RemovePoints(std::int64_t run_id);
