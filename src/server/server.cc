@@ -130,6 +130,7 @@ struct Server::Impl {
   // Whatever needs no body is known by the head.
   std::optional<HttpResponse> RefuseByHead(const HttpRequest& head) const {
     if (!IsPage(head.path)) return router.Refuse(head);
+    if (head.path.starts_with(Links::kPath)) return std::nullopt;  // they see to it themselves
     if (head.method == "GET" || head.method == "HEAD") return std::nullopt;
     HttpResponse refusal{.status = 405, .body = "only GET and HEAD are answered\n"};
     refusal.headers.emplace_back("Allow", "GET, HEAD");
