@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::size_t kRunsMost = 100;
 constexpr int kLinesMost = 10'000;
+constexpr std::size_t kPointsMost = 1'000'000;  // or buckets, of an answer: some 300 MB
 constexpr int kQuantilesMost = 10;
 constexpr std::size_t kPiecesForQuantiles = 4'096;  // some 17 million points
 constexpr int kBucketsUsual = 1'000;
@@ -305,6 +306,12 @@ Status SeriesService::QueryRun(const Asked& asked, const store::RunRow& run,
   if (static_cast<std::size_t>(response->lines_size()) + 2 * lines.size() > kLinesMost) {
     return Bad("that would be more than " + std::to_string(kLinesMost) +
                " lines; ask about fewer metrics or runs");
+  }
+  const std::size_t all_lines = static_cast<std::size_t>(response->lines_size()) + lines.size();
+  if (all_lines * asked.range.buckets > kPointsMost) {
+    return Bad(std::to_string(all_lines) + " lines with " + std::to_string(asked.range.buckets) +
+               " buckets each would be more than " + std::to_string(kPointsMost) +
+               "; ask about fewer metrics or runs, or for fewer buckets");
   }
   // All lines of a run have one axis.
   series::Summary all;

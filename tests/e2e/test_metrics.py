@@ -162,6 +162,14 @@ def test_points_come_without_journals_once(headway: Headway, server: Server) -> 
         status, answer = server.call(
             "SeriesService/WritePoints", {"run": "r", "source": "y", **bad})  # fmt: skip
         assert status == 400, (bad, answer)
+    # What an answer may take is bounded, whatever is asked.
+    many = [{"name": f"m{i}", "values": [1, 2]} for i in range(20)]
+    call(server, "SeriesService/WritePoints", run="s", source="z",
+         frames=[{"times": ["1", "2"], "columns": many}])  # fmt: skip
+    status, answer = server.call(
+        "SeriesService/QuerySeries", {"runs": ["s"], "buckets": 65536})  # fmt: skip
+    assert status == 400 and "fewer buckets" in answer["message"]
+    assert len(call(server, "SeriesService/QuerySeries", runs=["s"])["lines"]) == 21
     for bad in ({}, {"runs": ["r"] * 101}, {"runs": ["r"], "buckets": -1},
                 {"runs": ["r"], "buckets": 65537}, {"runs": ["r"], "quantiles": [2]},
                 {"runs": ["r"], "from": "5", "to": "5"}):  # fmt: skip

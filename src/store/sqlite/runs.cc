@@ -412,11 +412,12 @@ Status SqliteStore::WriteDetails(std::int64_t id, const RunDetails& details) {
               "ON CONFLICT (run_id) DO UPDATE SET bytes = ?2",
               id, std::string_view(serialised));
   HEADWAY_RETURN_IF_ERROR(bytes.Run());
+  const std::string workload = details.workload.Text();
   Query columns(writer_.get(), kWrite,
                 "UPDATE run SET run_group = nullif(?, ''), phase = nullif(?, ''), "
                 "orchestrator = nullif(?, ''), workload = nullif(?, '') WHERE id = ?",
                 Text{details.group}, Text{RunPhaseName(details.phase)}, Text{details.orchestrator},
-                Text{details.workload.Text()}, id);
+                Text{workload}, id);
   HEADWAY_RETURN_IF_ERROR(columns.Run());
   Query old(writer_.get(), kWrite, "DELETE FROM run_label WHERE run_id = ?", id);
   HEADWAY_RETURN_IF_ERROR(old.Run());
