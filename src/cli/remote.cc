@@ -271,6 +271,7 @@ Result<Shipped> Ship(const ShipOptions& options) {
   std::int64_t pause = kRoundNs;
   bool first = true;
   bool told = false;
+  int quiet_rounds = 0;
   std::string refused;
   Endings endings(beside);
   while (true) {
@@ -288,7 +289,9 @@ Result<Shipped> Ship(const ShipOptions& options) {
       }
       reached = now;
       pause = kRoundNs;
-      if (*done || endings.last() || !options.follow) break;
+      // Between two journals of a supervisor nobody seems to live: it is looked at once more.
+      quiet_rounds = *done ? quiet_rounds + 1 : 0;
+      if (quiet_rounds > 1 || endings.last() || !options.follow) break;
     } else {
       // A certificate that was trusted may be renewed.
       const bool may_mend = IsWorthRetrying(done.status()) || (client.distrusts() && !first);

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kStaleAtOnce = 1024;
 constexpr std::int64_t kSummariesNs = kNanosPerSecond / 2;  // the most of a pass that they take
+constexpr std::int64_t kGrowthNs = 5 * kNanosPerSecond;     // how long one that grows waits
 constexpr std::int64_t kWorkNs = kNanosPerSecond / 2;       // and what operations do
 constexpr std::int64_t kRetireNs = 60 * kNanosPerSecond;
 constexpr std::int64_t kDayNs = 24 * 3600 * kNanosPerSecond;
@@ -70,6 +71,20 @@ Status Upkeep::Pass() {
   return first;
 }
 
+// One that has grown since the last pass, too, is looked at now and then: reading it takes from
+// what takes it in.
+bool Upkeep::Waits(const store::StaleRun& run, std::map<RunUid, Growth>* growing) const {
+  const auto before = growing_.find(run.uid);
+  Growth now = {run.mark, clock_->Mono()};
+  if (before != growing_.end()) {
+    if (before->second.mark == run.mark) return false;
+    now.since = before->second.since;
+    if (clock_->Mono() - now.since >= kGrowthNs) return false;
+  }
+  growing->emplace(run.uid, now);
+  return true;
+}
+
 // Those that were looked at longest ago come first, so that each has its turn.
 Status Upkeep::Summarise() {
   const Result<std::vector<store::StaleRun>> stale = store_->ListStaleRuns(kStaleAtOnce);
@@ -77,7 +92,9 @@ Status Upkeep::Summarise() {
   Status first;
   std::vector<store::SummarisedRun> done;
   const MonoNs begin = clock_->Mono();
+  std::map<RunUid, Growth> growing;
   for (const store::StaleRun& run : *stale) {
+    if (Waits(run, &growing)) continue;
     if (clock_->Mono() - begin > kSummariesNs) break;
     const Result<store::RunRow> row = store_->FindRun(run.uid);
     if (!row.ok()) return row.status();
@@ -98,6 +115,7 @@ Status Upkeep::Summarise() {
     one.settled = !use.ok() || !MayChange(one.summary.state);
     done.push_back(std::move(one));
   }
+  growing_ = std::move(growing);
   HEADWAY_RETURN_IF_ERROR(store_->SummariseRuns(done));
   return first;
 }

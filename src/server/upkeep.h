@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -39,7 +40,14 @@ class Upkeep {
   void Wake();
 
  private:
+  struct Growth {
+    std::int64_t mark = 0;
+    MonoNs since;  // when it was first seen to have grown
+  };
+
   Status Summarise();
+  /// Whether what comes in of it should have the processor first.
+  bool Waits(const store::StaleRun& run, std::map<RunUid, Growth>* growing) const;
   Status Retire();
   Status Work();
   Status WorkOn(store::OperationRow operation);
@@ -49,7 +57,8 @@ class Upkeep {
   RunLedgers* ledgers_;
   const Clock* clock_;
   std::function<void(const Status&)> log_;
-  std::optional<MonoNs> retired_;  // when it was looked at last what is to be ended
+  std::optional<MonoNs> retired_;     // when it was looked at last what is to be ended
+  std::map<RunUid, Growth> growing_;  // runs that were stale at the last pass, and waited
 
   std::mutex pass_mutex_;  // one pass at a time
   std::mutex mutex_;       // of what follows
