@@ -69,8 +69,7 @@ MetricInfo InfoOf(const v1::Series& from) {
 
 bool Matches(const std::vector<std::string>& patterns, std::string_view name) {
   return patterns.empty() || std::ranges::any_of(patterns, [name](const std::string& pattern) {
-           if (!pattern.ends_with('*')) return name == pattern;
-           return name.starts_with(std::string_view(pattern).substr(0, pattern.size() - 1));
+           return series::MatchesName(pattern, name);
          });
 }
 
@@ -96,14 +95,7 @@ struct LocalMetrics {
     if (!records.ok()) return records.status();
     LocalMetrics metrics;
     metrics.start = report.start.value_or(open->run.start);
-    for (const Disruption& disruption : report.disruptions) {
-      if (disruption.resumed_from) {
-        metrics.setbacks.push_back({disruption.time + 1, *disruption.resumed_from});
-      }
-    }
-    for (const Rollback& rollback : report.rollbacks) {
-      metrics.setbacks.push_back({rollback.time, rollback.to});
-    }
+    metrics.setbacks = series::SetbacksOf(report);
     std::map<std::tuple<std::string, std::string, WriterId>, series::PointColumns> columns;
     for (const Record& record : records->records) {
       if (record.type != RecordType::kMetric) continue;

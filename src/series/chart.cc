@@ -138,6 +138,24 @@ class Drawing {
 
 }  // namespace
 
+std::vector<Setback> SetbacksOf(const Report& report) {
+  std::vector<Setback> setbacks;
+  for (const Disruption& disruption : report.disruptions) {
+    if (disruption.resumed_from) {
+      setbacks.push_back({disruption.time + 1, *disruption.resumed_from});
+    }
+  }
+  for (const Rollback& rollback : report.rollbacks) {
+    setbacks.push_back({rollback.time, rollback.to});
+  }
+  return setbacks;
+}
+
+bool MatchesName(std::string_view pattern, std::string_view name) {
+  if (!pattern.ends_with('*')) return name == pattern;
+  return name.starts_with(pattern.substr(0, pattern.size() - 1));
+}
+
 Result<std::vector<Line>> DrawLines(std::span<const LineSource> sources,
                                     const Downsampler::Range& range,
                                     std::span<const Setback> setbacks,

@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
+#include "model/report.h"
 #include "series/downsampler.h"
 #include "series/quantile_sketch.h"
 #include "series/summary.h"
@@ -17,6 +19,12 @@ struct Setback {
   std::int64_t before = 0;
   std::int64_t step = 0;
 };
+
+/// What a run went back behind, as its report has it.
+std::vector<Setback> SetbacksOf(const Report& report);
+
+/// Whether a metric is asked for by `pattern`: its name, or the beginning of it and a "*".
+bool MatchesName(std::string_view pattern, std::string_view name);
 
 /// Points of one series, in columns; steps may be kNoStep.
 struct PointColumns {

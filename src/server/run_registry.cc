@@ -57,6 +57,14 @@ v1::Run Shared(const store::RunRow& row) {
   return run;
 }
 
+// Empty: whatever it has.
+Status CheckEtag(const std::string& etag, const store::RunRow& run) {
+  const std::string now = std::to_string(run.version);
+  if (etag.empty() || etag == now) return OkStatus();
+  return {Code::kAborted, "run \"" + run.label + "\" was changed meanwhile: its etag is \"" + now +
+                              "\"; read it again"};
+}
+
 std::string ToHexText(std::string_view bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
@@ -287,11 +295,7 @@ Result<v1::Run> RunRegistry::Update(const Caller& caller, const v1::UpdateRunReq
   for (int tries = 1;; ++tries) {
     const Result<store::RunRow> run = Find(caller, ProjectOf(request.project()), request.run());
     if (!run.ok()) return run.status();
-    if (!request.etag().empty() && request.etag() != std::to_string(run->version)) {
-      return Status(Code::kAborted, "run \"" + run->label +
-                                        "\" was changed meanwhile: its etag is \"" +
-                                        std::to_string(run->version) + "\"; read it again");
-    }
+    HEADWAY_RETURN_IF_ERROR(CheckEtag(request.etag(), *run));
     const Result<RunDetails> details = UpdateDetails(run->details, request);
     if (!details.ok()) return details.status();
     const store::AuditRow audit = Done(caller, Permission::kRunsUpdate, *run);
@@ -309,11 +313,7 @@ Result<v1::DeleteRunResponse> RunRegistry::Delete(const Caller& caller,
                                                   const v1::DeleteRunRequest& request) {
   const Result<store::RunRow> run = Find(caller, ProjectOf(request.project()), request.run());
   if (!run.ok()) return run.status();
-  if (!request.etag().empty() && request.etag() != std::to_string(run->version)) {
-    return Status(Code::kAborted, "run \"" + run->label +
-                                      "\" was changed meanwhile: its etag is \"" +
-                                      std::to_string(run->version) + "\"; read it again");
-  }
+  HEADWAY_RETURN_IF_ERROR(CheckEtag(request.etag(), *run));
   const store::AuditRow audit = Done(caller, Permission::kRunsDelete, *run);
   if (run->deleted == 0) {
     HEADWAY_RETURN_IF_ERROR(store_->DeleteRun(run->uid, audit.time, audit));

@@ -14,6 +14,7 @@
 #include "journal/format.h"
 #include "model/metric.h"
 #include "series/chart.h"
+#include "server/stored_journal.h"
 
 namespace headway::server {
 namespace {
@@ -60,16 +61,11 @@ v1::SeriesSummary ToProto(const series::Summary& summary) {
 class Sources {
  public:
   static Result<Sources> Of(store::RecordStore* store, const RunUid& run) {
-    const Result<std::vector<store::Journal>> journals = store->ListJournals(run);
+    Result<std::vector<StoredJournal>> journals = ListStoredJournals(store, run);
     if (!journals.ok()) return journals.status();
     Sources sources;
-    for (const store::Journal& journal : *journals) {
-      const std::string& bytes = journal.identity.header;
-      Result<journal::Header> header =
-          journal::DecodeHeader(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size(),
-                                "journal " + ToHex(journal.identity.uid));
-      if (!header.ok()) return header.status();
-      sources.headers_.emplace(ToHex(journal.identity.uid), *std::move(header));
+    for (StoredJournal& one : *journals) {
+      sources.headers_.emplace(ToHex(one.journal.identity.uid), std::move(one.header));
     }
     return sources;
   }
@@ -92,25 +88,6 @@ class Sources {
  private:
   std::map<std::string, journal::Header> headers_;
 };
-
-bool Matches(const std::string& pattern, const std::string& name) {
-  if (pattern.ends_with('*')) return name.starts_with(pattern.substr(0, pattern.size() - 1));
-  return pattern == name;
-}
-
-// What a run went back behind.
-std::vector<series::Setback> SetbacksOf(const Report& report) {
-  std::vector<series::Setback> setbacks;
-  for (const Disruption& disruption : report.disruptions) {
-    if (disruption.resumed_from) {
-      setbacks.push_back({disruption.time + 1, *disruption.resumed_from});
-    }
-  }
-  for (const Rollback& rollback : report.rollbacks) {
-    setbacks.push_back({rollback.time, rollback.to});
-  }
-  return setbacks;
-}
 
 series::PointColumns ColumnsOf(store::Points points) {
   return {std::move(points.times_ns), std::move(points.steps), std::move(points.values)};
@@ -277,7 +254,7 @@ Status SeriesService::QueryRun(const Asked& asked, const store::RunRow& run,
     ledger::Query query;
     query.now = clock_->Wall().ns;
     const Report report = (*use)->ledger()->MakeReport(query);
-    setbacks = SetbacksOf(report);
+    setbacks = series::SetbacksOf(report);
     start = report.start.value_or(run.start);
   }
   const Result<std::vector<store::SeriesRow>> rows = store_->ListSeries(run.uid);
@@ -292,7 +269,7 @@ Status SeriesService::QueryRun(const Asked& asked, const store::RunRow& run,
   for (const store::SeriesRow& row : *rows) {
     const bool wanted = request.names().empty() ||
                         std::ranges::any_of(request.names(), [&row](const std::string& pattern) {
-                          return Matches(pattern, row.key.name);
+                          return series::MatchesName(pattern, row.key.name);
                         });
     const bool labelled = std::ranges::all_of(request.labels(), [&row](const auto& label) {
       const auto found = row.key.labels.find(label.first);
