@@ -1,6 +1,5 @@
 #include "server/operation_service.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -64,15 +63,13 @@ Result<v1::ListOperationsResponse> OperationService::List(
 
 Result<store::OperationRow> OperationService::Find(const Caller& caller, const std::string& project,
                                                    const std::string& id) const {
-  Result<std::vector<store::OperationRow>> rows =
-      registry_->ListOperations(ProjectOf(project), false);
-  if (!rows.ok()) return rows.status();
-  const auto found = std::ranges::find(*rows, id, &store::OperationRow::id);
-  if (found == rows->end() || !Theirs(caller, *found)) {
+  Result<store::OperationRow> row = registry_->FindOperation(id);
+  if (!row.ok() && row.status().code() != Code::kNotFound) return row.status();
+  if (!row.ok() || row->project != ProjectOf(project) || !Theirs(caller, *row)) {
     return Status(Code::kNotFound,
                   "there is no operation \"" + id + "\" in project \"" + ProjectOf(project) + "\"");
   }
-  return std::move(*found);
+  return row;
 }
 
 store::AuditRow OperationService::Done(const Caller& caller, Permission permission,

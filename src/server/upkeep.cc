@@ -136,13 +136,10 @@ Result<std::string> Upkeep::Purge(const store::RunRow& run, const std::string& w
                                  .action = operation.verb,
                                  .what = "run \"" + run.name + "\", " + operation.target,
                                  .project = run.project};
-  const Result<std::vector<store::OperationRow>> known = store_->ListOperations(run.project, false);
-  if (!known.ok()) return known.status();
-  const auto before = std::ranges::find(*known, operation.id, &store::OperationRow::id);
-  if (before != known->end() && before->finished == 0) return operation.id;
-  if (before != known->end()) {
-    HEADWAY_RETURN_IF_ERROR(store_->DeleteOperation(operation.id, audit));
-  }
+  const Result<store::OperationRow> before = store_->FindOperation(operation.id);
+  if (!before.ok() && before.status().code() != Code::kNotFound) return before.status();
+  if (before.ok() && before->finished == 0) return operation.id;
+  if (before.ok()) HEADWAY_RETURN_IF_ERROR(store_->DeleteOperation(operation.id, audit));
   HEADWAY_RETURN_IF_ERROR(store_->AddOperation(operation, audit));
   Wake();
   return operation.id;

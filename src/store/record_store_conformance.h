@@ -1110,6 +1110,8 @@ TYPED_TEST_P(RecordStoreConformance, OperationsAreKept) {
   EXPECT_EQ(this->store_->AddOperation(operation, {}).code(), Code::kAlreadyExists);
   EXPECT_EQ(*this->store_->ListOperations("p", true), std::vector{operation});
   EXPECT_TRUE(this->store_->ListOperations("q", false)->empty());
+  EXPECT_EQ(*this->store_->FindOperation("one"), operation);
+  EXPECT_EQ(this->store_->FindOperation("two").status().code(), Code::kNotFound);
   operation.progress = 0.25;
   ASSERT_TRUE(this->store_->CancelOperation("one", {}).ok());
   ASSERT_TRUE(this->store_->UpdateOperation(operation).ok());

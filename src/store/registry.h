@@ -196,6 +196,8 @@ class Registry {
 
   /// AlreadyExists: there is one with that id.
   virtual Status AddOperation(const OperationRow& operation, const AuditRow& audit) = 0;
+  /// NotFound.
+  virtual Result<OperationRow> FindOperation(std::string_view id) = 0;
   /// The newest first; of one project only where one is given; only what is unfinished if so.
   virtual Result<std::vector<OperationRow>> ListOperations(std::string_view project,
                                                            bool unfinished) = 0;

@@ -11,8 +11,6 @@
 namespace headway::store {
 namespace {
 
-std::string Quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
-
 constexpr std::string_view kJournalColumns =
     "SELECT journal.uid, run.uid, project.name, run.name, journal.start, journal.header, "
     "state.slots, state.counters, state.writer, state.heard "

@@ -222,8 +222,6 @@ constexpr auto kSchemaVersion = static_cast<std::int64_t>(std::size(kSchemaSteps
 
 constexpr std::string_view kCheck = "check";
 
-std::string Quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
-
 // The directory as it really is and then the name: SQLite refuses a link anywhere in a path, and
 // only the file itself is somewhere that others could have planted one.
 Result<std::string> Resolve(const std::string& path) {

@@ -607,6 +607,25 @@ constexpr std::string_view kOperationColumns =
     "SELECT id, verb, target, name, project, who, created, finished, progress, cancelled, error, "
     "message FROM operation ";
 
+OperationRow OperationOf(const Query& row) {
+  return {.id = row.String(0),
+          .verb = row.String(1),
+          .target = row.String(2),
+          .name = row.String(3),
+          .project = row.String(4),
+          .who = row.String(5),
+          .created = row.Integer(6),
+          .finished = row.Integer(7),
+          .progress = row.Real(8),
+          .cancelled = row.Integer(9) != 0,
+          .error = static_cast<Code>(row.Integer(10)),
+          .message = row.String(11)};
+}
+
+Status NoOperation(std::string_view id) {
+  return {Code::kNotFound, "there is no operation " + std::string(id)};
+}
+
 }  // namespace
 
 Status SqliteStore::AddOperation(const OperationRow& operation, const AuditRow& audit) {
@@ -631,6 +650,15 @@ Status SqliteStore::AddOperation(const OperationRow& operation, const AuditRow& 
   });
 }
 
+Result<OperationRow> SqliteStore::FindOperation(std::string_view id) {
+  static const std::string sql = std::string(kOperationColumns) + "WHERE id = ?";
+  const Turn turn = TakeReader();
+  Query query(turn.connection, kRead, sql, Text{id});
+  if (query.Next()) return OperationOf(query);
+  HEADWAY_RETURN_IF_ERROR(query.status());
+  return NoOperation(id);
+}
+
 Result<std::vector<OperationRow>> SqliteStore::ListOperations(std::string_view project,
                                                               bool unfinished) {
   static const std::string sql =
@@ -639,27 +667,14 @@ Result<std::vector<OperationRow>> SqliteStore::ListOperations(std::string_view p
   const Turn turn = TakeReader();
   Query query(turn.connection, kRead, sql, Text{project}, std::int64_t{unfinished});
   std::vector<OperationRow> rows;
-  while (query.Next()) {
-    rows.push_back({.id = query.String(0),
-                    .verb = query.String(1),
-                    .target = query.String(2),
-                    .name = query.String(3),
-                    .project = query.String(4),
-                    .who = query.String(5),
-                    .created = query.Integer(6),
-                    .finished = query.Integer(7),
-                    .progress = query.Real(8),
-                    .cancelled = query.Integer(9) != 0,
-                    .error = static_cast<Code>(query.Integer(10)),
-                    .message = query.String(11)});
-  }
+  while (query.Next()) rows.push_back(OperationOf(query));
   HEADWAY_RETURN_IF_ERROR(query.status());
   return rows;
 }
 
 Status SqliteStore::FoundOperation(std::string_view id) const {
   if (writer_->Changes() > 0) return OkStatus();
-  return {Code::kNotFound, "there is no operation " + std::string(id)};
+  return NoOperation(id);
 }
 
 Status SqliteStore::UpdateOperation(const OperationRow& operation) {

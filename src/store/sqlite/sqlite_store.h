@@ -26,6 +26,9 @@ namespace headway::store {
 inline constexpr std::string_view kWrite = "write to";
 inline constexpr std::string_view kRead = "read";
 
+// A name in a message.
+inline std::string Quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
+
 template <typename Uid>
 Status NoSuch(std::string_view kind, const Uid& uid) {
   return {Code::kNotFound, "there is no " + std::string(kind) + " " + ToHex(uid)};
@@ -69,6 +72,7 @@ class SqliteStore final : public Store {
   Status SummariseRuns(std::span<const SummarisedRun> runs) override;
 
   Status AddOperation(const OperationRow& operation, const AuditRow& audit) override;
+  Result<OperationRow> FindOperation(std::string_view id) override;
   Result<std::vector<OperationRow>> ListOperations(std::string_view project,
                                                    bool unfinished) override;
   Status UpdateOperation(const OperationRow& operation) override;
