@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 
 #include "cli/server_call.h"
 #include "model/metric.h"
@@ -133,30 +132,27 @@ Result<std::vector<MetricLine>> QueryLocal(const Context& context, Place* place,
   for (const LocalMetrics::Series& one : metrics->series) {
     if (Matches(question.names, one.info.name)) series::Merge(one.summary, &all);
   }
-  const bool steps = question.axis == "step";
-  std::vector<MetricLine> lines;
-  if (all.count == 0 || (steps && all.max_step == kNoStep)) return lines;
   const std::int64_t offset = question.axis == "elapsed" ? metrics->start : 0;
-  const std::int64_t last = steps ? all.max_step : all.max_time_ns;
-  series::Downsampler::Range range;
-  range.axis = steps ? series::Axis::kStep : series::Axis::kTime;
-  range.buckets = question.buckets;
-  range.from = question.from ? *question.from + offset : (steps ? all.min_step : all.min_time_ns);
-  range.to = question.to ? *question.to + offset
-                         : last + (last < std::numeric_limits<std::int64_t>::max() ? 1 : 0);
-  if (range.from >= range.to) return lines;
+  const auto range =
+      series::RangeOf({.axis = question.axis == "step" ? series::Axis::kStep : series::Axis::kTime,
+                       .from = question.from,
+                       .to = question.to,
+                       .offset = offset},
+                      question.buckets, all);
+  std::vector<MetricLine> lines;
+  if (!range) return lines;
   for (LocalMetrics::Series& one : metrics->series) {
     if (!Matches(question.names, one.info.name)) continue;
     series::LineSource source;
     source.tail = std::move(one.points);
-    const auto drawn = series::DrawLines({&source, 1}, range, metrics->setbacks, {});
+    const auto drawn = series::DrawLines({&source, 1}, *range, metrics->setbacks, {});
     if (!drawn.ok()) return drawn.status();
     for (const series::Line& line : *drawn) {
       MetricLine& out = lines.emplace_back();
       out.info = one.info;
       out.wasted = line.wasted;
-      out.from = range.from - offset;
-      out.to = range.to - offset;
+      out.from = range->from - offset;
+      out.to = range->to - offset;
       out.times = line.points.times_ns;
       for (std::int64_t& time : out.times) time -= offset;
       out.steps = line.points.steps;

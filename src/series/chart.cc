@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <numeric>
 #include <tuple>
 #include <utility>
 
 namespace headway::series {
 namespace {
+
+constexpr std::int64_t kLatest = std::numeric_limits<std::int64_t>::max();
 
 enum class Part : std::uint8_t { kKept, kWasted, kBoth };
 
@@ -154,6 +157,26 @@ std::vector<Setback> SetbacksOf(const Report& report) {
 bool MatchesName(std::string_view pattern, std::string_view name) {
   if (!pattern.ends_with('*')) return name == pattern;
   return name.starts_with(pattern.substr(0, pattern.size() - 1));
+}
+
+std::optional<Downsampler::Range> RangeOf(const Stretch& stretch, std::size_t buckets,
+                                          const Summary& all) {
+  const bool steps = stretch.axis == Axis::kStep;
+  if (all.count == 0 || (steps && all.max_step == kNoStep)) return std::nullopt;
+  const auto shifted = [&stretch](std::int64_t at) {
+    std::int64_t sum;
+    if (!__builtin_add_overflow(at, stretch.offset, &sum)) return sum;
+    return at > 0 ? kLatest : std::numeric_limits<std::int64_t>::min();
+  };
+  const std::int64_t first = steps ? all.min_step : all.min_time_ns;
+  const std::int64_t last = steps ? all.max_step : all.max_time_ns;
+  Downsampler::Range range;
+  range.axis = stretch.axis;
+  range.buckets = buckets;
+  range.from = stretch.from ? shifted(*stretch.from) : first;
+  range.to = stretch.to ? shifted(*stretch.to) : std::min(last, kLatest - 1) + 1;
+  if (range.from >= range.to) return std::nullopt;
+  return range;
 }
 
 Result<std::vector<Line>> DrawLines(std::span<const LineSource> sources,

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,19 @@ struct Line {
   std::vector<Summary> buckets;  // empty where there are points
   std::vector<double> quantiles;
 };
+
+/// The part of an axis that is asked for, counted from `offset` on (such as a run's start, where
+/// the axis is the time since that); without `from` or `to` as far as there are points.
+struct Stretch {
+  Axis axis = Axis::kTime;
+  std::optional<std::int64_t> from, to;
+  std::int64_t offset = 0;
+};
+
+/// Where that is on the axis, [from, to), for a chart of the points behind `all`. Nothing: no
+/// points can lie there.
+std::optional<Downsampler::Range> RangeOf(const Stretch& stretch, std::size_t buckets,
+                                          const Summary& all);
 
 /// What a line is made of: pieces, whose points are read only where that has to be.
 struct LineSource {

@@ -98,8 +98,9 @@ series::PointColumns ColumnsOf(store::Points points) {
 /// A question, looked over.
 struct SeriesService::Asked {
   const v1::QuerySeriesRequest* request;
-  series::Downsampler::Range range;  // without from and to
-  bool elapsed = false;              // the axis begins with each run
+  series::Stretch stretch;  // without its offset
+  bool elapsed = false;     // the axis begins with each run
+  std::size_t buckets = kBucketsUsual;
 };
 
 void SeriesService::AddTo(ConnectRouter* router) {
@@ -228,12 +229,13 @@ Result<v1::QuerySeriesResponse> SeriesService::Query(const Caller& caller,
   if (request.has_from() && request.has_to() && request.from() >= request.to()) {
     return Bad("from is before to");
   }
-  Asked asked{.request = &request, .range = {}};
-  asked.range.axis =
+  Asked asked{.request = &request, .stretch = {}};
+  asked.stretch.axis =
       request.axis() == v1::SERIES_AXIS_STEP ? series::Axis::kStep : series::Axis::kTime;
-  asked.range.buckets =
-      static_cast<std::size_t>(request.buckets() == 0 ? kBucketsUsual : request.buckets());
+  if (request.has_from()) asked.stretch.from = request.from();
+  if (request.has_to()) asked.stretch.to = request.to();
   asked.elapsed = request.axis() == v1::SERIES_AXIS_ELAPSED;
+  if (request.buckets() != 0) asked.buckets = static_cast<std::size_t>(request.buckets());
   v1::QuerySeriesResponse response;
   for (const std::string& label : request.runs()) {
     const Result<store::RunRow> run = registry_->Find(caller, ProjectOf(request.project()), label);
@@ -285,8 +287,8 @@ Status SeriesService::QueryRun(const Asked& asked, const store::RunRow& run,
                " lines; ask about fewer metrics or runs");
   }
   const std::size_t all_lines = static_cast<std::size_t>(response->lines_size()) + lines.size();
-  if (all_lines * asked.range.buckets > kPointsMost) {
-    return Bad(std::to_string(all_lines) + " lines with " + std::to_string(asked.range.buckets) +
+  if (all_lines * asked.buckets > kPointsMost) {
+    return Bad(std::to_string(all_lines) + " lines with " + std::to_string(asked.buckets) +
                " buckets each would be more than " + std::to_string(kPointsMost) +
                "; ask about fewer metrics or runs, or for fewer buckets");
   }
@@ -295,23 +297,12 @@ Status SeriesService::QueryRun(const Asked& asked, const store::RunRow& run,
   for (const auto& [key, members] : lines) {
     for (const store::SeriesRow* const row : members) series::Merge(row->summary, &all);
   }
-  if (all.count == 0) return OkStatus();
-  const bool steps = asked.range.axis == series::Axis::kStep;
-  if (steps && all.max_step == kNoStep) return OkStatus();
-  const std::int64_t offset = asked.elapsed ? start : 0;
-  const auto shifted = [offset](std::int64_t at) {
-    std::int64_t sum;
-    if (!__builtin_add_overflow(at, offset, &sum)) return sum;
-    return at > 0 ? std::numeric_limits<std::int64_t>::max()
-                  : std::numeric_limits<std::int64_t>::min();
-  };
-  series::Downsampler::Range range = asked.range;
-  range.from =
-      request.has_from() ? shifted(request.from()) : (steps ? all.min_step : all.min_time_ns);
-  const std::int64_t last = steps ? all.max_step : all.max_time_ns;
-  range.to = request.has_to() ? shifted(request.to())
-                              : last + (last < std::numeric_limits<std::int64_t>::max() ? 1 : 0);
-  if (range.from >= range.to) return OkStatus();
+  series::Stretch stretch = asked.stretch;
+  stretch.offset = asked.elapsed ? start : 0;
+  const std::int64_t offset = stretch.offset;
+  const auto range_found = series::RangeOf(stretch, asked.buckets, all);
+  if (!range_found) return OkStatus();
+  series::Downsampler::Range range = *range_found;
 
   for (const auto& [key, members] : lines) {
     std::vector<series::LineSource> parts;
