@@ -113,6 +113,14 @@ Result<std::string> Print(std::string_view type, const Message& response) {
 
 }  // namespace
 
+Status OnlyItsProject(const Caller& caller) {
+  return {Code::kPermissionDenied, "this token is for project \"" + caller.project + "\" only"};
+}
+
+Status OnlyItsRun(const Caller& caller) {
+  return {Code::kPermissionDenied, "this token is for run \"" + caller.run + "\" only"};
+}
+
 HttpResponse ErrorResponse(const Status& status) {
   const auto facts = std::ranges::find(kCodes, status.code(), &CodeFacts::code);
   const CodeFacts& known = facts == std::end(kCodes) ? kCodes[1] : *facts;
@@ -192,8 +200,7 @@ HttpResponse ConnectRouter::Answer(const HttpRequest& request) const {
   if (!caller->link.empty()) NameRun(*caller, message.get());
   if (method.scope != Scope::kByMethod && !caller->project.empty() &&
       ProjectOf(*message) != caller->project) {
-    return ErrorResponse(
-        {Code::kPermissionDenied, "this token is for project \"" + caller->project + "\" only"});
+    return ErrorResponse(OnlyItsProject(*caller));
   }
   if (!caller->link.empty() && link_use_) {
     if (const Status noted = link_use_(*caller); !noted.ok()) return ErrorResponse(noted);

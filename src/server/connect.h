@@ -41,6 +41,11 @@ struct Caller {
   }
 };
 
+/// What a caller is told that asks for something beyond the project, or the run, that its token is
+/// for: PermissionDenied.
+Status OnlyItsProject(const Caller& caller);
+Status OnlyItsRun(const Caller& caller);
+
 /// Who sees to it that a caller stays in its project.
 enum class Scope : std::uint8_t {
   kByRequest,  ///< the field `project` of the request says which one it is about ("": "default")

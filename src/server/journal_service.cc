@@ -83,12 +83,8 @@ std::int64_t FirstTime(const JournalUid& uid, std::uint64_t first_slot, std::str
 }
 
 Status CheckScope(const Caller& caller, const store::JournalIdentity& journal) {
-  if (!caller.project.empty() && journal.project != caller.project) {
-    return {Code::kPermissionDenied, "this token is for project \"" + caller.project + "\" only"};
-  }
-  if (!caller.run.empty() && journal.run != caller.run) {
-    return {Code::kPermissionDenied, "this token is for run \"" + caller.run + "\" only"};
-  }
+  if (!caller.project.empty() && journal.project != caller.project) return OnlyItsProject(caller);
+  if (!caller.run.empty() && journal.run != caller.run) return OnlyItsRun(caller);
   return OkStatus();
 }
 

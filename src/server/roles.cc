@@ -60,8 +60,7 @@ Status CheckName(const std::string& name) {
 // Roles are for all projects.
 Status CheckReach(const Caller& caller) {
   if (caller.project.empty()) return OkStatus();
-  return Denied("roles are for all projects, and this token is for project \"" + caller.project +
-                "\" only");
+  return Denied("roles are for all projects, and " + OnlyItsProject(caller).message());
 }
 
 store::AuditRow Done(const Caller& caller, Permission permission, const store::RoleRow& role,

@@ -184,9 +184,7 @@ Result<store::RunRow> RunRegistry::Find(const Caller& caller, const std::string&
     return Status(Code::kPermissionDenied, "this link is for run \"" + caller.run + "\", " +
                                                ToHex(caller.run_uid) + ", only");
   }
-  if (!caller.run.empty()) {
-    return Status(Code::kPermissionDenied, "this token is for run \"" + caller.run + "\" only");
-  }
+  if (!caller.run.empty()) return OnlyItsRun(caller);
   std::string message = "no run \"" + label + "\" in project \"" + project + "\"";
   // Whoever may not list runs is told of none.
   if (!caller.permissions.Has(Permission::kRunsList)) return Status(Code::kNotFound, message);
@@ -256,9 +254,7 @@ Result<v1::CreateRunResponse> RunRegistry::Create(const Caller& caller,
   if (!values.project().empty() && values.project() != row.project) {
     return Bad("run.project is another project than the request's");
   }
-  if (!caller.run.empty() && row.name != caller.run) {
-    return Status(Code::kPermissionDenied, "this token is for run \"" + caller.run + "\" only");
-  }
+  if (!caller.run.empty() && row.name != caller.run) return OnlyItsRun(caller);
   if (request.request_id().size() > limits::kRequestIdBytes) {
     return Bad("a request_id has at most " + std::to_string(limits::kRequestIdBytes) + " bytes");
   }

@@ -153,9 +153,8 @@ struct Server::Impl {
                             "the role " + caller->role + " has no permission server.metrics"});
     }
     if (!caller->project.empty()) {
-      return ErrorResponse(
-          {Code::kPermissionDenied,
-           "this token is for project \"" + caller->project + "\" only, and metrics are of all"});
+      return ErrorResponse({Code::kPermissionDenied, "metrics are of all projects, and " +
+                                                         OnlyItsProject(*caller).message()});
     }
     HttpResponse response = {.type = std::string(prometheus::kContentType)};
     response.body =

@@ -174,7 +174,7 @@ Result<v1::ListTokensResponse> Tokens::List(const Caller& caller) const {
 Result<v1::ListAuditEventsResponse> Tokens::ListAudit(
     const Caller& caller, const v1::ListAuditEventsRequest& request) const {
   // What is told of a project tells of its runs.
-  if (!caller.run.empty()) return Denied("this token is for run \"" + caller.run + "\" only");
+  if (!caller.run.empty()) return OnlyItsRun(caller);
   if (request.page_size() < 0) return Bad("page_size is below 0");
   constexpr int kUsual = 100;
   const int size =
