@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 
@@ -19,6 +20,16 @@ namespace {
 constexpr std::size_t kProblemsShown = 10;
 constexpr std::int64_t kRestartedNs = 60 * kNanosPerSecond;
 constexpr int kLooks = 4;  // for a run that grows; then it is as it was
+// The address of a share link says the server, and what stands in the place of a token.
+void TakeLink(Place* place) {
+  constexpr std::string_view kShare = "/share/";
+  const std::size_t share = place->server.find(kShare);
+  if (share == std::string::npos) return;
+  place->token = place->server.substr(share + kShare.size());
+  place->token.resize(std::min(place->token.find('#'), place->token.size()));
+  place->server.resize(share);
+}
+
 // So that it is still found from another directory.
 std::string Whole(const std::string& path) {
   if (path.empty()) return path;
@@ -91,6 +102,7 @@ Status ResolveReceiver(Place* place) {
                                         PrintableLine(place->server) + "\""};
   }
   place->token = said("HEADWAY_TOKEN");
+  TakeLink(place);
   place->ca = Whole(said("HEADWAY_CA"));
   if (place->project.empty()) {
     const std::string project = recorder::DetectEnvironment(env).project;

@@ -38,8 +38,8 @@ Status Resolve(Place* place);
 Status NoServersBuilt();
 
 /// Whether a server is asked: --server, else HEADWAY_SERVER unless --dir is given; then its token
-/// is HEADWAY_TOKEN, and HEADWAY_CA whom it is trusted by. `place->server` stays empty where none
-/// is. InvalidArgument for what is no URL.
+/// is HEADWAY_TOKEN, and HEADWAY_CA whom it is trusted by; the address of a share link says server
+/// and token. `place->server` stays empty where none is. InvalidArgument for what is no URL.
 Status ResolveServer(Place* place);
 /// The same for commands that send what lies in --dir.
 Status ResolveReceiver(Place* place);

@@ -7,33 +7,16 @@
 #include <utility>
 #include <vector>
 
-#include "base/json_writer.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "formats/config/reader.h"
 #include "model/name_table.h"
 #include "runs/configs.h"
+#include "server/run_details.h"
 #include "server/stored_journal.h"
 #include "wire/config.h"
 
 namespace headway::server {
-namespace {
-
-// What was said of a run on the server: a list of texts.
-std::shared_ptr<const FlatConfig> Flat(const std::map<std::string, std::string>& said) {
-  ConfigValue config;
-  config.kind = ConfigValue::Kind::kObject;
-  for (const auto& [key, text] : said) {
-    ConfigValue value;
-    value.text.clear();
-    JsonWriter(&value.text).String(text);
-    config.keys.push_back(key);
-    config.items.push_back(std::move(value));
-  }
-  return std::make_shared<const FlatConfig>(Flatten(config));
-}
-
-}  // namespace
 
 void ConfigService::AddTo(ConnectRouter* router) {
   router->Add<v1::GetConfigRequest, v1::GetConfigResponse>(
@@ -69,7 +52,8 @@ Result<v1::GetConfigResponse> ConfigService::GetConfig(const Caller& caller,
   config.run = run->label;
   for (const auto& [config_class, said] :
        {std::pair("software", &run->details.software), std::pair("system", &run->details.system)}) {
-    if (!said->empty()) config.registered.emplace(config_class, Flat(*said));
+    if (said->empty()) continue;
+    config.registered.emplace(config_class, std::make_shared<const FlatConfig>(FlatOf(*said)));
   }
   v1::GetConfigResponse answer = wire::ToProto(config);
   for (const Status& problem : collector.problems()) {

@@ -90,11 +90,17 @@ std::string ProjectOf(const Message& request) {
 void NameRun(const Caller& caller, Message* request) {
   const google::protobuf::Descriptor* const type = request->GetDescriptor();
   const google::protobuf::FieldDescriptor* const run = type->FindFieldByName("run");
+  const google::protobuf::FieldDescriptor* const runs = type->FindFieldByName("runs");
   const google::protobuf::FieldDescriptor* const project = type->FindFieldByName("project");
-  HEADWAY_CHECK(run != nullptr && project != nullptr);
+  HEADWAY_CHECK((run == nullptr) != (runs == nullptr) && project != nullptr);
   const google::protobuf::Reflection* const reflection = request->GetReflection();
-  if (!reflection->GetString(*request, run).empty()) return;
-  reflection->SetString(request, run, ToHex(caller.run_uid));
+  if (run != nullptr) {
+    if (!reflection->GetString(*request, run).empty()) return;
+    reflection->SetString(request, run, ToHex(caller.run_uid));
+  } else {
+    if (reflection->FieldSize(*request, runs) > 0) return;
+    reflection->AddString(request, runs, ToHex(caller.run_uid));
+  }
   reflection->SetString(request, project, caller.project);
 }
 

@@ -49,7 +49,8 @@ Status OnlyItsRun(const Caller& caller);
 /// Who sees to it that a caller stays in its project.
 enum class Scope : std::uint8_t {
   kByRequest,  ///< the field `project` of the request says which one it is about ("": "default")
-  kOneRun,     ///< likewise; it only reads the run `run`, so that who has a link to it may ask
+  kOneRun,     ///< likewise; it only reads the run `run`, or those in `runs`, and finds them by
+               ///< RunRegistry::Find, so that who has a link to one may ask about it
   kByMethod,   ///< the method itself; it also sees to `run`, as all do
 };
 

@@ -278,7 +278,8 @@ HttpResponse Links::AnswerPage(const HttpRequest& request) {
                        "  export HEADWAY_SERVER=...   # this address up to /share\n"
                        "  export HEADWAY_TOKEN=...\n"
                        "  headway goodput " +
-                       ToHex(run->uid) + " --project '...'\n");
+                       ToHex(run->uid) + " --project '...'\n  headway metrics " + ToHex(run->uid) +
+                       " --project '...'\n");
 }
 
 }  // namespace headway::server

@@ -5,8 +5,10 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/json_writer.h"
 #include "base/limits.h"
 #include "base/names.h"
 #include "wire/run.h"
@@ -90,6 +92,25 @@ bool SetKey(std::string_view path, const RunDetails& from, RunDetails* to) {
   return true;
 }
 
+constexpr std::string_view kMasked = kMaskedJson.substr(1, kMaskedJson.size() - 2);
+
+void Mask(Map* said) {
+  if (said->empty()) return;
+  const FlatConfig flat = FlatOf(*said);
+  HEADWAY_CHECK(flat.entries.size() == said->size());  // each is one value; limits see to the rest
+  auto entry = flat.entries.begin();
+  for (auto& [key, value] : *said) {
+    if ((entry++)->masked) value = kMasked;
+  }
+}
+
+void KeepMasked(const Map& before, Map* after) {
+  for (auto& [key, value] : *after) {
+    const auto kept = before.find(key);
+    if (value == kMasked && kept != before.end()) value = kept->second;
+  }
+}
+
 }  // namespace
 
 Status CheckDetails(const v1::Run& values) {
@@ -148,6 +169,8 @@ Result<RunDetails> UpdateDetails(const RunDetails& details, const v1::UpdateRunR
                  ", and KEY of those that have keys, as in labels.KEY");
     }
   }
+  KeepMasked(details.software, &updated.software);
+  KeepMasked(details.system, &updated.system);
   // What came to be too much by being added to.
   v1::Run whole;
   wire::Fill(updated, &whole);
@@ -160,6 +183,25 @@ Result<RunDetails> UpdateDetails(const RunDetails& details, const v1::UpdateRunR
                            : " does not become " + std::string(RunPhaseName(updated.phase))));
   }
   return updated;
+}
+
+FlatConfig FlatOf(const std::map<std::string, std::string>& said) {
+  ConfigValue config;
+  config.kind = ConfigValue::Kind::kObject;
+  for (const auto& [key, text] : said) {
+    ConfigValue value;
+    value.text.clear();
+    JsonWriter(&value.text).String(text);
+    config.keys.push_back(key);
+    config.items.push_back(std::move(value));
+  }
+  return Flatten(config);
+}
+
+RunDetails Masked(RunDetails details) {
+  Mask(&details.software);
+  Mask(&details.system);
+  return details;
 }
 
 }  // namespace headway::server

@@ -31,7 +31,7 @@ v1::Run ToProto(const store::RunRow& row) {
   run.set_start(row.start);
   run.set_stored_bytes(row.stored_bytes);
   run.set_journals(static_cast<std::int32_t>(row.journals));
-  wire::Fill(row.details, &run);
+  wire::Fill(Masked(row.details), &run);
   run.set_etag(std::to_string(row.version));
   run.set_creator(row.creator);
   run.set_create_time(row.created);

@@ -108,10 +108,10 @@ void SeriesService::AddTo(ConnectRouter* router) {
       "headway.v1.SeriesService.WritePoints", Permission::kSeriesWrite, Scope::kByRequest,
       [this](const Caller& caller, const auto& request) { return Write(caller, request); });
   router->Add<v1::ListSeriesRequest, v1::ListSeriesResponse>(
-      "headway.v1.SeriesService.ListSeries", Permission::kRunsGet, Scope::kByRequest,
+      "headway.v1.SeriesService.ListSeries", Permission::kRunsGet, Scope::kOneRun,
       [this](const Caller& caller, const auto& request) { return List(caller, request); });
   router->Add<v1::QuerySeriesRequest, v1::QuerySeriesResponse>(
-      "headway.v1.SeriesService.QuerySeries", Permission::kRunsGet, Scope::kByRequest,
+      "headway.v1.SeriesService.QuerySeries", Permission::kRunsGet, Scope::kOneRun,
       [this](const Caller& caller, const auto& request) { return Query(caller, request); });
 }
 

@@ -57,7 +57,8 @@ NEEDS = {
 }
 # Those that a share link may call, about its own run.
 BY_LINK = {"RunService/GetRun", "RunService/GetReport", "RunService/ListIntervals",
-           "RunService/ListSteps"}  # fmt: skip
+           "RunService/ListSteps", "SeriesService/ListSeries",
+           "SeriesService/QuerySeries"}  # fmt: skip
 READING = {"runs.list", "runs.get", "projects.list", "operations.list", "operations.get",
            "server.get"}  # fmt: skip
 ROLES = {
@@ -321,12 +322,84 @@ def test_what_a_link_shows(headway: Headway, server: Server) -> None:
     for command in ("goodput", "timeline", "steps"):
         asked = (command, "r", "--project", "p", "--as-of", f"@{time.time_ns()}", "--json")
         assert headway(*asked, env=env).stdout == headway(*asked, env=server.env).stdout
+    address = ("--server", url.stdout.strip() + "#view")  # the address says who asks
+    asked = ("goodput", "r", "--project", "p", "--as-of", f"@{time.time_ns()}", "--json")
+    assert headway(*asked, *address).stdout == headway(*asked, env=server.env).stdout
     assert "is for run" in headway("goodput", "s", "--project", "p", env=env, code=5).stderr
     assert "has no permission runs.list" in headway("runs", "list", env=env, code=5).stderr
     assert "hw_link_" not in headway("links", "list", "--json", env=server.env).stdout
     assert env["HEADWAY_TOKEN"].encode() not in b"".join(
         path.read_bytes() for path in (server.folder / "server").rglob("*") if path.is_file()
     )
+
+
+def test_a_link_shows_the_metrics_of_its_run_alone(headway: Headway, server: Server) -> None:
+    for run in "rs":
+        points = {"times": ["1700000000000000000"],
+                  "columns": [{"name": "loss", "values": [0.5]}]}  # fmt: skip
+        write = {"project": "p", "run": run, "source": "x", "frames": [points]}
+        assert server.call("SeriesService/WritePoints", write)[0] == 200
+    word = link(server, project="p", run="r")
+    mine, other = (server.call("RunService/GetRun", {"project": "p", "run": run})[1]["uid"]
+                   for run in "rs")  # fmt: skip
+    for asked in ({}, {"runs": []}, {"project": "p", "runs": ["r"]},
+                  {"project": "p", "runs": [mine, "r"]}):  # fmt: skip
+        status, answer = server.call("SeriesService/QuerySeries", asked, word["secret"])
+        assert status == 200 and {line["runUid"] for line in answer["lines"]} == {mine}, asked
+    for runs in (["s"], ["r", "s"], [other], [mine, other], ["r", "none"], [""], ["r", ""]):
+        asked = {"project": "p", "runs": runs}
+        status, answer = server.call("SeriesService/QuerySeries", asked, word["secret"])
+        assert status == 403 and answer["code"] == "permission_denied", runs
+    for asked in ({"project": "q", "runs": ["r"]}, {"project": "q", "run": "r"}):
+        method = "QuerySeries" if "runs" in asked else "ListSeries"
+        assert server.call(f"SeriesService/{method}", asked, word["secret"])[0] == 403, asked
+    url = server.url + word["path"]
+    env = {"HEADWAY_SERVER": server.url, "HEADWAY_TOKEN": word["secret"]}
+    for options in ((), ("--name", "loss"), ("--json",), ("--axis", "elapsed", "--json")):
+        asked = ("metrics", "r", "--project", "p", *options)
+        told = headway(*asked, env=server.env).stdout
+        assert "loss" in told
+        assert headway(*asked, env=env).stdout == headway(*asked, "--server", url).stdout == told
+    headway("metrics", "s", "--project", "p", "--server", url, code=5)
+
+
+def test_what_was_said_of_a_run_comes_without_secrets(headway: Headway, server: Server) -> None:
+    said = {"softwareConfigs": {"api_key": "s3cr3t-1", "url": "https://u:s3cr3t-2@host/x",
+                                "jax": "0.4.30"},
+            "systemConfigs": {"hf_token": "s3cr3t-3", "chip": "v5e", "max_tokens": "7"}}  # fmt: skip
+    create = {"project": "p", "run": {"name": "t", **said}, "requestId": "once"}
+    run = {"project": "p", "run": "t"}
+    answers = [
+        server.call("RunService/CreateRun", create),
+        server.call("RunService/CreateRun", create),
+        server.call("RunService/GetRun", run),
+        server.call("RunService/ListRuns", {"project": "p"}),
+        server.call("RunService/UpdateRun", {**run, "values": {"group": "g"}}),
+    ]
+    whole = answers[-1][1]
+    assert whole["softwareConfigs"] == {"api_key": "***", "url": "***", "jax": "0.4.30"}
+    assert whole["systemConfigs"] == {"hf_token": "***", "chip": "v5e", "max_tokens": "7"}
+    # What was masked and comes back so is as it was; anything else counts.
+    kept = (server.folder / "server/records.sqlite").read_bytes
+    back = {**whole, "systemConfigs": {**whole["systemConfigs"], "chip": "v6e", "new": "***"}}
+    for mask in ([], ["*"], ["system_configs", "software_configs.api_key"]):
+        answers.append(server.call("RunService/UpdateRun",
+                                   {**run, "values": back, "updateMask": mask}))  # fmt: skip
+        assert answers[-1][1]["systemConfigs"]["chip"] == "v6e"
+    change = {**run, "values": {"softwareConfigs": {"api_key": "s3cr3t-4"}}}
+    answers.append(server.call("RunService/UpdateRun", change))
+    for command in (("runs", "show", "t", "--json"), ("runs", "show", "t"), ("config", "t"),
+                    ("config", "t", "--json")):  # fmt: skip
+        text = headway(*command, "--project", "p", env=server.env, code=None).stdout
+        assert "s3cr3t" not in text, command
+    answers += [server.call("RunService/DeleteRun", {"project": "p", "run": whole["uid"]}),
+                server.call("RunService/UndeleteRun", {"project": "p", "run": whole["uid"]})]
+    for status, answer in answers:
+        assert status == 200 and "s3cr3t" not in json.dumps(answer), answer
+    server.stop()
+    text = kept()
+    for secret_text in (b"s3cr3t-4", b"s3cr3t-2", b"s3cr3t-3"):
+        assert secret_text in text, secret_text
 
 
 def test_the_page_of_a_link(server: Server) -> None:
