@@ -366,7 +366,8 @@ def test_a_link_shows_the_metrics_of_its_run_alone(headway: Headway, server: Ser
 def test_what_was_said_of_a_run_comes_without_secrets(headway: Headway, server: Server) -> None:
     said = {"softwareConfigs": {"api_key": "s3cr3t-1", "url": "https://u:s3cr3t-2@host/x",
                                 "jax": "0.4.30"},
-            "systemConfigs": {"hf_token": "s3cr3t-3", "chip": "v5e", "max_tokens": "7"}}  # fmt: skip
+            "systemConfigs": {"hf_token": "s3cr3t-3", "chip": "v5e",
+                              "max_tokens": "7"}}  # fmt: skip
     create = {"project": "p", "run": {"name": "t", **said}, "requestId": "once"}
     run = {"project": "p", "run": "t"}
     answers = [

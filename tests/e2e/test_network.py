@@ -1,7 +1,7 @@
 """Training on several machines (network namespaces), a server on another, and everything fails.
 
 It needs root and `ip`. HEADWAY_FULL=1: eight machines, and the server is killed 200 times. Where
-disks fill, clocks step and backups come back, eight programs train on as many machines as there are.
+disks fill, clocks step and backups come back, eight programs train on those machines.
 """
 
 from __future__ import annotations
@@ -299,7 +299,8 @@ class Fleet:
             ask = [self.headway.program, "metrics", name, "--json"]
             near, far = (json.loads(machine.run(*ask, *more, **env)) for more, env in (
                 (("--dir", machine.data), {}), ((), self.admin)))  # fmt: skip
-            for one, other in zip(near, far, strict=True):  # sums of parts differ in their last bits
+            for one, other in zip(near, far, strict=True):
+                # Sums of parts differ in their last bits.
                 assert math.isclose(one.pop("mean"), other.pop("mean"), rel_tol=1e-12), name
                 for key in ("first", "last", "min_time_ns", "max_time_ns") if stepped else ():
                     del one[key], other[key]
