@@ -90,6 +90,12 @@ def methods() -> list[str]:
     return found
 
 
+def test_each_method_has_an_example() -> None:
+    text = (ROOT / "docs/server.md").read_text()
+    binary = {"JournalService/AppendJournals"}
+    assert [one for one in methods() if f"call {one} '{{" not in text] == sorted(binary)
+
+
 @pytest.fixture
 def server(headway: Headway, tmp_path: Path) -> Iterator[Server]:
     with closing(Server(headway, tmp_path / "far")) as one:
