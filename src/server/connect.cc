@@ -43,21 +43,6 @@ constexpr CodeFacts kCodes[] = {
     {Code::kUnauthenticated, "unauthenticated", 401},
 };
 
-// In lower case, without parameters such as "; charset=utf-8".
-std::string MediaType(std::string_view value) {
-  value = value.substr(0, value.find(';'));
-  while (value.ends_with(' ')) value.remove_suffix(1);
-  std::string type(value);
-  for (char& c : type) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  return type;
-}
-
-// An error that no other call would mend.
-bool IsOfServer(Code code) {
-  return code == Code::kInternal || code == Code::kDataLoss || code == Code::kUnknown ||
-         code == Code::kUnavailable || code == Code::kResourceExhausted;
-}
-
 HttpResponse Refusal(int status, std::string_view why) {
   return {.status = status, .body = std::string(why) + "\n"};
 }
@@ -125,6 +110,19 @@ Status OnlyItsProject(const Caller& caller) {
 
 Status OnlyItsRun(const Caller& caller) {
   return {Code::kPermissionDenied, "this token is for run \"" + caller.run + "\" only"};
+}
+
+std::string MediaType(std::string_view value) {
+  value = value.substr(0, value.find(';'));
+  while (value.ends_with(' ')) value.remove_suffix(1);
+  std::string type(value);
+  for (char& c : type) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return type;
+}
+
+bool IsOfServer(Code code) {
+  return code == Code::kInternal || code == Code::kDataLoss || code == Code::kUnknown ||
+         code == Code::kUnavailable || code == Code::kResourceExhausted;
 }
 
 HttpResponse ErrorResponse(const Status& status) {

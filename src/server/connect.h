@@ -112,6 +112,12 @@ class ConnectRouter {
   std::map<std::string, Method, std::less<>> methods_;  // by path
 };
 
+/// Of a Content-Type, in lower case, without parameters such as "; charset=utf-8".
+std::string MediaType(std::string_view value);
+
+/// Whether the server is at fault and not the call: that may come right by itself.
+bool IsOfServer(Code code);
+
 /// An error as Connect tells it.
 HttpResponse ErrorResponse(const Status& status);
 

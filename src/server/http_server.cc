@@ -515,9 +515,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Write(asio::buffer(kContinue), &Connection::OnContinued);
   }
 
+  HttpResponse TellBusy(std::string_view line) const {
+    HttpResponse response = Busy(line);
+    if (commons_.options.busy_status) {
+      response.status = commons_.options.busy_status(request_.path);
+    }
+    return response;
+  }
+
   HttpResponse TooManyBytes() {
     ++commons_.stats.refused_bytes;
-    return Busy("too many requests are under way; try again");
+    return TellBusy("too many requests are under way; try again");
   }
 
   void OnContinued(error_code error, std::size_t size) {
@@ -603,8 +611,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     came_ = SystemClock::MonoNow();
     if (commons_.workers.TryHandle(shared_from_this())) return;
     ++commons_.stats.refused_queue;
+    response_ = TellBusy("too many requests wait; try again");
     FreeRequest();
-    response_ = Busy("too many requests wait; try again");
     Send();
   }
 

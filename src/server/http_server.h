@@ -92,6 +92,9 @@ struct HttpServerOptions {
   std::optional<TlsFiles> tls = std::nullopt;
   /// Is told what came of such a change. By the thread that reads.
   std::function<void(const Status&)> on_tls_files = {};
+  /// The status of what is refused because there is too much at once, by the path; empty: 429. By
+  /// the thread that reads.
+  std::function<int(std::string_view path)> busy_status = {};
   HttpStats* stats = nullptr;  ///< counted there; may be null; must outlive the server
   /// Is told of every request that is answered. By the thread that reads: it must be quick.
   std::function<void(const HttpOutcome&)> on_answer = {};

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/limits.h"
-#include "base/names.h"
 #include "journal/format.h"
 #include "model/metric.h"
 #include "series/chart.h"
+#include "server/series_names.h"
 #include "server/stored_journal.h"
 
 namespace headway::server {
@@ -117,11 +117,7 @@ void SeriesService::AddTo(ConnectRouter* router) {
 
 Result<v1::WritePointsResponse> SeriesService::Write(const Caller& caller,
                                                      const v1::WritePointsRequest& request) {
-  if (request.source().empty()) return Bad("points need a source");
-  HEADWAY_RETURN_IF_ERROR(CheckNewName("the source", request.source()));
-  if (ParseUid<JournalUid>(request.source()).ok()) {
-    return Bad("the source \"" + request.source() + "\" could be a journal");
-  }
+  HEADWAY_RETURN_IF_ERROR(CheckSeriesSource(request.source()));
   const Result<store::RunRow> run =
       registry_->Find(caller, ProjectOf(request.project()), request.run());
   if (!run.ok()) return run.status();
@@ -144,18 +140,10 @@ Result<v1::WritePointsResponse> SeriesService::Write(const Caller& caller,
       if (!IsStep(step) && step != kNoStep) return Bad("a step is not below 0");
     }
     for (const v1::PointColumn& column : frame.columns()) {
-      if (column.name().empty()) return Bad("a metric needs a name");
-      HEADWAY_RETURN_IF_ERROR(CheckNewName("the metric's name", column.name()));
-      HEADWAY_RETURN_IF_ERROR(CheckNewName("the metric's unit", column.unit()));
-      if (column.labels().size() > limits::kRunLabels) {
-        return Bad("a series has at most " + std::to_string(limits::kRunLabels) + " labels");
-      }
+      HEADWAY_RETURN_IF_ERROR(CheckSeriesName(column.name(), column.unit()));
+      HEADWAY_RETURN_IF_ERROR(CheckSeriesLabels(column.labels().size()));
       for (const auto& [key, value] : column.labels()) {
-        HEADWAY_RETURN_IF_ERROR(CheckNewName("the key of a label", key));
-        if (value.size() > limits::kRunLabelBytes) {
-          return Bad("the value of label \"" + key + "\" has more than " +
-                     std::to_string(limits::kRunLabelBytes) + " bytes");
-        }
+        HEADWAY_RETURN_IF_ERROR(CheckSeriesLabel(key, value));
       }
       if (column.values_size() != frame.times_size()) {
         return Bad("metric \"" + column.name() + "\" has " + std::to_string(column.values_size()) +

@@ -18,6 +18,7 @@
 #include "server/access.h"
 #include "server/config_service.h"
 #include "server/connect.h"
+#include "server/foreign_points.h"
 #include "server/http_server.h"
 #include "server/journal_service.h"
 #include "server/links.h"
@@ -55,7 +56,8 @@ bool IsPage(std::string_view path) {
 
 std::vector<std::string> PathsOf(const ConnectRouter& router) {
   std::vector<std::string> paths = router.Paths();
-  paths.insert(paths.end(), {kHealth, kMetrics});
+  paths.insert(paths.end(), {kHealth, kMetrics, std::string(ForeignPoints::kRemoteWrite),
+                             std::string(ForeignPoints::kOtlp)});
   return paths;
 }
 
@@ -102,6 +104,10 @@ struct Server::Impl {
         configs(&registry, &ledgers, store.get(), clock_given),
         records(&registry, store.get(), clock_given),
         series(store.get(), &registry, &ledgers, clock_given),
+        foreign(
+            store.get(), &registry,
+            [this](const HttpRequest& head) { return access.Authenticate(head); },
+            [this](const Status& status) { Log(status); }),
         projects(store.get(), clock_given),
         operations(store.get(), &upkeep, clock_given),
         itself(clock_given),
@@ -129,6 +135,7 @@ struct Server::Impl {
 
   // Whatever needs no body is known by the head.
   std::optional<HttpResponse> RefuseByHead(const HttpRequest& head) const {
+    if (ForeignPoints::Has(head.path)) return foreign.Refuse(head);
     if (!IsPage(head.path)) return router.Refuse(head);
     if (head.path.starts_with(Links::kPath)) return std::nullopt;  // they see to it themselves
     if (head.method == "GET" || head.method == "HEAD") return std::nullopt;
@@ -137,7 +144,8 @@ struct Server::Impl {
     return refusal;
   }
 
-  HttpResponse Answer(const HttpRequest& request) const {
+  HttpResponse Answer(const HttpRequest& request) {
+    if (ForeignPoints::Has(request.path)) return foreign.Answer(request);
     if (!IsPage(request.path)) return router.Answer(request);  // which refuses by the head, too
     if (std::optional<HttpResponse> refusal = RefuseByHead(request)) return *std::move(refusal);
     if (request.path.starts_with(Links::kPath)) return links->AnswerPage(request);
@@ -160,6 +168,7 @@ struct Server::Impl {
     response.body =
         metrics->Write({.http = &http_stats,
                         .journals = &journals.counts(),
+                        .points = &foreign.counts(),
                         .ledgers = ledgers.held(),
                         .store_bytes = SizeOnDisk(store_path) + SizeOnDisk(store_path + "-wal")});
     return response;
@@ -200,6 +209,7 @@ struct Server::Impl {
   ConfigService configs;
   RecordService records;
   SeriesService series;
+  ForeignPoints foreign;
   ProjectService projects;
   OperationService operations;
   ServerService itself;
@@ -254,6 +264,10 @@ Result<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   Impl* const raw = impl.get();
   http_options.stats = &impl->http_stats;
   http_options.on_tls_files = [raw](const Status& status) { raw->TellOfCertificate(status); };
+  // Prometheus takes a 429 for a refusal, unless it is told not to.
+  http_options.busy_status = [](std::string_view path) {
+    return ForeignPoints::Has(path) ? 503 : 429;
+  };
   http_options.on_answer = [raw](const HttpOutcome& outcome) { raw->metrics->Count(outcome); };
   Result<std::unique_ptr<HttpServer>> http = HttpServer::Start(
       http_options,

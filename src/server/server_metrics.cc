@@ -153,6 +153,14 @@ std::string ServerMetrics::Write(const Others& others) const {
                  "Bytes of these records, as they are in journals.");
   writer.Counter("ingest_packed_bytes_total", journals.bytes,
                  "Bytes of these records, as they were sent.");
+  const ForeignPointCounts& points = *others.points;
+  writer.Metric("ingest_points_total", "counter",
+                "Points that came by remote write and OTLP, by what became of them.");
+  writer.Sample(points.kept.load(), Label("result", "kept"));
+  writer.Sample(points.repeated.load(), Label("result", "repeated"));
+  writer.Sample(points.refused.load(), Label("result", "refused"));
+  writer.Counter("ingest_stale_markers_total", points.stale,
+                 "Marks of Prometheus that a series has ended, which are no points.");
   writer.Gauge("ledgers_held", others.ledgers, "Runs whose ledgers are held in memory.");
   writer.Gauge("store_bytes", others.store_bytes, "Bytes on disk of what it keeps.");
   return writer.Take();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "server/foreign_points.h"
 #include "server/http_server.h"
 #include "server/journal_service.h"
 
@@ -28,6 +29,7 @@ class ServerMetrics {
   struct Others {
     const HttpStats* http = nullptr;
     const JournalCounts* journals = nullptr;
+    const ForeignPointCounts* points = nullptr;
     std::size_t ledgers = 0;        ///< held in memory
     std::uint64_t store_bytes = 0;  ///< its files, on disk
   };

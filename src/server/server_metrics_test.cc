@@ -20,14 +20,18 @@ class ServerMetricsTest : public ::testing::Test {
   ServerMetricsTest() : metrics_({"/headway.v1.RunService/GetReport", "/healthz"}, &clock_) {}
 
   bool Has(const std::string& line) {
-    const std::string text =
-        metrics_.Write({.http = &http_, .journals = &journals_, .ledgers = 3, .store_bytes = 4096});
+    const std::string text = metrics_.Write({.http = &http_,
+                                             .journals = &journals_,
+                                             .points = &points_,
+                                             .ledgers = 3,
+                                             .store_bytes = 4096});
     return ("\n" + text).find("\nheadway_server_" + line + "\n") != std::string::npos;
   }
 
   StillClock clock_;
   HttpStats http_;
   JournalCounts journals_;
+  ForeignPointCounts points_;
   ServerMetrics metrics_;
 };
 
@@ -71,12 +75,16 @@ TEST_F(ServerMetricsTest, TellsWhatOthersKnow) {
   http_.bytes_in = 123'456'789'012;
   journals_.slots = 10;
   journals_.bytes = 35;
+  points_.kept = 11;
+  points_.refused = 2;
   EXPECT_TRUE(Has("uptime_seconds 90"));
   EXPECT_TRUE(Has(R"(requests_refused_total{reason="queue"} 5)"));
   EXPECT_TRUE(Has("connections_open 7"));
   EXPECT_TRUE(Has("received_bytes_total 123456789012"));
   EXPECT_TRUE(Has("ingest_record_bytes_total 320"));
   EXPECT_TRUE(Has("ingest_packed_bytes_total 35"));
+  EXPECT_TRUE(Has(R"(ingest_points_total{result="kept"} 11)"));
+  EXPECT_TRUE(Has(R"(ingest_points_total{result="refused"} 2)"));
   EXPECT_TRUE(Has("ledgers_held 3"));
   EXPECT_TRUE(Has("store_bytes 4096"));
   EXPECT_FALSE(Has("tls_certificate_expiry_timestamp_seconds 0"));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -1275,6 +1276,121 @@ TYPED_TEST_P(RecordStoreConformance, PointsOfManyRoundsTakeFewBytes) {
   EXPECT_EQ(this->store_->ListSeries(run)->size(), kSeries);
 }
 
+// Loose points are known by their series and time: however they are repeated, late or mixed, and
+// whatever became of them in the store meanwhile.
+TYPED_TEST_P(RecordStoreConformance, LoosePointsAreKeptOnce) {
+  std::mt19937_64 random(13);
+  const RunUid run = NewRun("p", "r", 1).uid;
+  ASSERT_TRUE(this->store_->CreateRun(NewRun("p", "r", 1), {}).ok());
+  const std::vector<SeriesKey> keys = {
+      {"loss", "1", {}}, {"up", "", {{"host", "a"}}}, {"up", "", {{"host", "b"}, {"job", "j"}}}};
+  std::map<std::string, std::map<SeriesKey, std::map<std::int64_t, double>>> model;
+  LoosePoints before;
+  std::int64_t now = 0;
+  for (int round = 0; round < 400; ++round) {
+    LoosePoints points;
+    points.run = run;
+    points.source = round % 5 == 0 ? "two" : "one";
+    LooseOutcome expected;
+    now += 1'000'000;
+    for (const SeriesKey& key : keys) {
+      if (random() % 4 == 0) continue;
+      std::vector<LoosePoints::Label> labels(key.labels.begin(), key.labels.end());
+      points.Begin(key.name, key.unit, labels);
+      auto& kept = model[points.source][key];
+      const std::size_t count = random() % 50 == 0 ? 5'000 : 1 + random() % 3;
+      for (std::size_t i = 0; i < count; ++i) {
+        std::int64_t time = now + static_cast<std::int64_t>(i);
+        if (random() % 10 == 0) time -= static_cast<std::int64_t>(random() % 300) * 1'000'000;
+        const double value = random() % 7 == 0 ? std::nan("") : static_cast<double>(random() % 3);
+        points.Add(time, value);
+        const auto [there, is_new] = kept.emplace(time, value);
+        if (is_new) {
+          ++expected.kept;
+        } else if (std::bit_cast<std::uint64_t>(there->second) ==
+                   std::bit_cast<std::uint64_t>(value)) {
+          ++expected.repeated;
+        } else {
+          ++expected.differing;
+        }
+      }
+    }
+    const Result<LooseOutcome> outcome = this->store_->MergePoints(points);
+    ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+    ASSERT_EQ(outcome->kept, expected.kept) << round;
+    ASSERT_EQ(outcome->repeated, expected.repeated) << round;
+    ASSERT_EQ(outcome->differing, expected.differing) << round;
+    EXPECT_EQ(outcome->differing == 0, outcome->differing_metric.empty());
+    // The answer got lost.
+    if (round % 3 == 0) {
+      const Result<LooseOutcome> again = this->store_->MergePoints(points);
+      ASSERT_TRUE(again.ok());
+      ASSERT_EQ(again->kept, 0);
+      ASSERT_EQ(again->differing, expected.differing);
+    }
+    if (round % 11 == 0 && round > 0) {
+      EXPECT_EQ(this->store_->MergePoints(before)->kept, 0);
+    }
+    if (round % 7 == 0) before = points;
+    if (round % 100 == 50) this->Reopen();
+  }
+  const std::vector<SeriesRow> rows = *this->store_->ListSeries(run);
+  EXPECT_EQ(rows.size(), 2 * keys.size());
+  for (const SeriesRow& row : rows) {
+    std::vector<PointKey> expected;
+    for (const auto& [time, value] : model[row.source][row.key]) {
+      expected.emplace_back(time, kNoStep, std::bit_cast<std::uint64_t>(value));
+    }
+    EXPECT_TRUE(PointKeys(this->store_.get(), row.id) == expected) << row.source << row.key.name;
+    EXPECT_EQ(row.summary.count, expected.size());
+    EXPECT_EQ(row.summary.max_time_ns, std::get<0>(expected.back()));
+  }
+  const RunRow row = *this->store_->FindRun(run);
+  EXPECT_GT(row.stored_bytes, 0);
+  EXPECT_EQ(this->store_->ListProjects()->at(0).stored_bytes, row.stored_bytes);
+  // And go with their run.
+  ASSERT_TRUE(this->store_->DeleteRun(run, 5, {}).ok());
+  EXPECT_EQ(*this->store_->PurgeRun(run), 0);
+  EXPECT_TRUE(this->store_->ListSeries(run)->empty());
+  EXPECT_EQ(this->store_->ListProjects()->at(0).stored_bytes, 0);
+  EXPECT_EQ(this->store_->MergePoints(before).status().code(), Code::kFailedPrecondition);
+  before.run = RunUid();
+  EXPECT_EQ(this->store_->MergePoints(before).status().code(), Code::kNotFound);
+}
+
+// Calls that wait for each other share a commit; one that fails spoils no other.
+TYPED_TEST_P(RecordStoreConformance, LoosePointsOfManyCallersAreKept) {
+  ASSERT_TRUE(this->store_->CreateRun(NewRun("p", "r", 1), {}).ok());
+  constexpr int kThreads = 8;
+  constexpr int kRounds = 40;
+  std::vector<std::thread> threads;
+  std::atomic<int> kept = 0;
+  std::atomic<int> refused = 0;
+  for (int n = 0; n < kThreads; ++n) {
+    threads.emplace_back([&, n] {
+      for (int round = 0; round < kRounds; ++round) {
+        LoosePoints points;
+        points.source = "s";
+        if (round % 4 != 1) points.run = NewRun("p", "r", 1).uid;
+        points.Begin("m" + std::to_string(n), "", {});
+        points.Add(round, round);
+        const Result<LooseOutcome> outcome = this->store_->MergePoints(points);
+        if (outcome.ok()) {
+          kept += static_cast<int>(outcome->kept);
+        } else if (outcome.status().code() == Code::kNotFound) {
+          ++refused;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(kept, kThreads * kRounds * 3 / 4);
+  EXPECT_EQ(refused, kThreads * kRounds / 4);
+  const std::vector<SeriesRow> rows = *this->store_->ListSeries(NewRun("p", "r", 1).uid);
+  EXPECT_EQ(rows.size(), kThreads);
+  for (const SeriesRow& row : rows) EXPECT_EQ(row.summary.count, kRounds * 3 / 4);
+}
+
 TYPED_TEST_P(RecordStoreConformance, PointsNeedARun) {
   const PointBatch batch{RunUid(), "one", 0, 1, {}};
   EXPECT_EQ(this->store_->AppendPoints({&batch, 1}).code(), Code::kNotFound);
@@ -1297,6 +1413,7 @@ REGISTER_TYPED_TEST_SUITE_P(
     ManySmallBatchesTakeLittleMoreThanALargeOne, ReadsWhileItWrites, ManyMayWrite,
     FiltersAndOrdersAsTheModelDoes, ARunThatWasMadeWaitsForItsJournals, DetailsChangeByVersion,
     WhatIsDeletedIsHiddenAndThenRemoved, AProjectKeepsNoMoreThanItMay, WhatHasGrownIsStale,
-    OperationsAreKept, PointsAreKeptAsTheyCame, PointsOfManyRoundsTakeFewBytes, PointsNeedARun);
+    OperationsAreKept, PointsAreKeptAsTheyCame, PointsOfManyRoundsTakeFewBytes,
+    LoosePointsAreKeptOnce, LoosePointsOfManyCallersAreKept, PointsNeedARun);
 
 }  // namespace headway::store

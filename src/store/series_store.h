@@ -10,11 +10,13 @@
 #include "base/status.h"
 #include "base/uid.h"
 #include "series/summary.h"
+#include "store/loose_points.h"
 
 /// SeriesStore: the points of metrics, by run, and durably.
 ///
 /// A source is whoever records: a journal, or a program that sends points. Its points come in
 /// order of a position, which it counts itself; what lies below the one that is kept is there.
+/// The sources of loose points count nothing; their names are not those of others.
 /// Any thread may call; calls that write take turns.
 
 namespace headway::store {
@@ -80,6 +82,9 @@ class SeriesStore {
   /// purged, or its project may keep no more. ResourceExhausted: the disk is full, or the run has
   /// limits::kRunSeries series.
   virtual Status AppendPoints(std::span<const PointBatch> batches) = 0;
+  /// Writes those that are not kept yet, and returns once they are durable; calls that wait for
+  /// each other share a commit. Errors as of AppendPoints (never Aborted): then none is written.
+  virtual Result<LooseOutcome> MergePoints(const LoosePoints& points) = 0;
 
   /// The series of a run, by name, source and labels.
   virtual Result<std::vector<SeriesRow>> ListSeries(const RunUid& run) = 0;

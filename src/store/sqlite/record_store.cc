@@ -217,6 +217,14 @@ constexpr const char* kSchemaSteps[] = {
          created INTEGER NOT NULL,
          updated INTEGER NOT NULL
        ) STRICT;)",
+    // Loose points, of many series together.
+    R"(CREATE TABLE loose_chunk (
+         id INTEGER PRIMARY KEY,
+         source_id INTEGER NOT NULL REFERENCES point_source (id),
+         points INTEGER NOT NULL,
+         bytes BLOB NOT NULL
+       ) STRICT;
+       CREATE INDEX chunk_of_source ON loose_chunk (source_id, points);)",
 };
 constexpr auto kSchemaVersion = static_cast<std::int64_t>(std::size(kSchemaSteps));
 

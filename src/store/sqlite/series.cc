@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
-#include <set>
 #include <utility>
 
 #include "base/limits.h"
@@ -9,13 +8,13 @@
 #include "series/bytes.h"
 #include "series/columns.h"
 #include "series/summary.h"
-#include "store/sqlite/sqlite_store.h"
+#include "store/sqlite/point_writer.h"
 
 /// Points come a few at a time, and are kept so at first: a frame is one row, whatever number of
 /// series it has. Once a source has some frames of one shape (the same series), they become one
 /// frame; once that has filled columns, each column becomes a piece of its series, which can be
 /// read without those that were recorded beside it. The summaries of a series' pieces lie together,
-/// 64 to a page, so that a chart of any length reads few rows.
+/// 64 to a page, so that a chart of any length reads few rows. Loose points are in loose.cc.
 
 namespace headway::store {
 namespace {
@@ -23,36 +22,6 @@ namespace {
 constexpr std::size_t kColumn = limits::kSeriesColumn;
 constexpr std::int64_t kFramesMost = 32;  // of one shape
 constexpr std::size_t kPageMost = 64;     // summaries
-
-std::string LabelText(const std::map<std::string, std::string>& labels) {
-  std::string text;
-  for (const auto& [key, value] : labels) {
-    series::PutVarint(&text, key.size());
-    text += key;
-    series::PutVarint(&text, value.size());
-    text += value;
-  }
-  return text;
-}
-
-std::map<std::string, std::string> LabelsOf(std::string_view text) {
-  std::map<std::string, std::string> labels;
-  series::ByteReader in(text);
-  while (in.left() > 0) {
-    const std::string key(in.Bytes(in.Varint()));
-    const std::string value(in.Bytes(in.Varint()));
-    if (in.ok()) labels[key] = value;
-  }
-  return labels;
-}
-
-/// A frame, with the ids of its series, which ascend.
-struct IdFrame {
-  std::vector<std::int64_t> ids;
-  std::vector<std::int64_t> times;
-  std::vector<std::int64_t> steps;           // empty, or [times]
-  std::vector<std::vector<double>> columns;  // [ids]
-};
 
 void AppendSized(std::string_view bytes, std::string* out) {
   series::PutVarint(out, bytes.size());
@@ -74,10 +43,6 @@ std::string EncodeFrame(const IdFrame& frame) {
     AppendSized(packed, &out);
   }
   return out;
-}
-
-Status Damaged(const std::string& what) {
-  return {Code::kDataLoss, what + " is damaged; examine the disk, and restore a copy of the file"};
 }
 
 // `only` above 0: the column of that series alone.
@@ -124,32 +89,31 @@ std::span<const std::int64_t> Cut(const std::vector<std::int64_t>& all, std::siz
 
 }  // namespace
 
-/// Points of one source on their way into the database, within one transaction.
-class SqliteStore::PointWriter {
- public:
-  PointWriter(Connection* connection, std::int64_t source_id, std::int64_t run_id)
-      : connection_(connection), source_id_(source_id), run_id_(run_id) {}
+std::string LabelText(const std::map<std::string, std::string>& labels) {
+  std::string text;
+  for (const auto& [key, value] : labels) {
+    series::PutVarint(&text, key.size());
+    text += key;
+    series::PutVarint(&text, value.size());
+    text += value;
+  }
+  return text;
+}
 
-  Status Add(const PointFrame& frame);
-  /// Puts frames together where there are enough of them. How many bytes more are kept.
-  Result<std::int64_t> Finish();
+std::map<std::string, std::string> LabelsOf(std::string_view text) {
+  std::map<std::string, std::string> labels;
+  series::ByteReader in(text);
+  while (in.left() > 0) {
+    const std::string key(in.Bytes(in.Varint()));
+    const std::string value(in.Bytes(in.Varint()));
+    if (in.ok()) labels[key] = value;
+  }
+  return labels;
+}
 
- private:
-  Result<std::int64_t> FindOrMakeSeries(const SeriesKey& key);
-  Status Widen(std::int64_t id, const IdFrame& frame, std::size_t column);
-  Status AddPieces(const IdFrame& frame, std::size_t from, std::size_t count);
-  Status AddToPage(std::int64_t series_id, std::int64_t piece_id, const series::Summary& summary);
-  Status AddFrame(const IdFrame& frame, std::size_t from, std::int64_t shape);
-  Status MakeShape(std::int64_t shape, std::span<const std::int64_t> ids);
-  Status Join(std::int64_t shape);
-
-  Connection* connection_;
-  std::int64_t source_id_;
-  std::int64_t run_id_;
-  std::int64_t bytes_ = 0;
-  std::map<SeriesKey, std::int64_t> ids_;
-  std::set<std::int64_t> shapes_;
-};
+Status Damaged(const std::string& what) {
+  return {Code::kDataLoss, what + " is damaged; examine the disk, and restore a copy of the file"};
+}
 
 Result<std::int64_t> SqliteStore::PointWriter::FindOrMakeSeries(const SeriesKey& key) {
   const auto known = ids_.find(key);
@@ -164,16 +128,20 @@ Result<std::int64_t> SqliteStore::PointWriter::FindOrMakeSeries(const SeriesKey&
     HEADWAY_RETURN_IF_ERROR(find.status());
   }
   if (id == 0) {
-    Query count(connection_, kWrite,
-                "SELECT count(*) FROM point_source JOIN series ON series.source_id = "
-                "point_source.id WHERE point_source.run_id = ?",
-                run_id_);
-    if (!count.Next()) return count.status();
-    if (count.Integer(0) >= static_cast<std::int64_t>(limits::kRunSeries)) {
+    if (run_series_ < 0) {
+      Query count(connection_, kWrite,
+                  "SELECT count(*) FROM point_source JOIN series ON series.source_id = "
+                  "point_source.id WHERE point_source.run_id = ?",
+                  run_id_);
+      if (!count.Next()) return count.status();
+      run_series_ = count.Integer(0);
+    }
+    if (run_series_ >= static_cast<std::int64_t>(limits::kRunSeries)) {
       return Status(Code::kResourceExhausted, "the run has " + std::to_string(limits::kRunSeries) +
                                                   " series already; metric \"" + key.name +
                                                   "\" would be one more");
     }
+    ++run_series_;
     std::string empty;
     series::AppendSummary({}, &empty);
     Query make(connection_, kWrite,
@@ -486,6 +454,7 @@ Status SqliteStore::WritePoints(const PointBatch& batch) {
 
 // Of a run that is being purged.
 Status SqliteStore::RemovePoints(std::int64_t run_id) {
+  loose_.Forget(run_id);
   Query project(writer_.get(), kWrite,
                 "UPDATE project SET stored_bytes = stored_bytes - (SELECT "
                 "coalesce(sum(stored_bytes), 0) FROM point_source WHERE run_id = ?1) "
@@ -501,6 +470,8 @@ Status SqliteStore::RemovePoints(std::int64_t run_id) {
         "point_source ON point_source.id = series.source_id WHERE point_source.run_id = ?)",
         "DELETE FROM point_frame WHERE source_id IN "
         "(SELECT id FROM point_source WHERE run_id = ?)",
+        "DELETE FROM loose_chunk WHERE source_id IN "
+        "(SELECT id FROM point_source WHERE run_id = ?)",
         "DELETE FROM point_axis WHERE source_id IN (SELECT id FROM point_source WHERE run_id = ?)",
         "DELETE FROM series WHERE source_id IN (SELECT id FROM point_source WHERE run_id = ?)",
         "DELETE FROM point_source WHERE run_id = ?"}) {
@@ -512,6 +483,8 @@ Status SqliteStore::RemovePoints(std::int64_t run_id) {
 
 Result<std::vector<SeriesRow>> SqliteStore::ListSeries(const RunUid& run) {
   const Turn turn = TakeReader();
+  const Transaction transaction(turn.connection, "BEGIN", kRead);
+  HEADWAY_RETURN_IF_ERROR(transaction.status());
   const Result<std::int64_t> run_id = FindRunId(turn.connection, run);
   HEADWAY_RETURN_IF_ERROR(run_id.status());
   Query query(turn.connection, kRead,
@@ -534,7 +507,31 @@ Result<std::vector<SeriesRow>> SqliteStore::ListSeries(const RunUid& run) {
     rows.push_back(std::move(row));
   }
   HEADWAY_RETURN_IF_ERROR(query.status());
+  HEADWAY_RETURN_IF_ERROR(AddLoose(turn.connection, *run_id, &rows));
   return rows;
+}
+
+Result<SeriesPieces> SqliteStore::ReadPages(Connection* connection, std::int64_t id) {
+  SeriesPieces found;
+  const auto damaged = [&] {
+    return Damaged(connection->path() + ": series " + std::to_string(id));
+  };
+  Query pages(connection, kRead,
+              "SELECT pieces, bytes FROM piece_page WHERE series_id = ? ORDER BY id", id);
+  while (pages.Next()) {
+    std::string_view bytes = pages.Bytes(1);
+    for (std::int64_t i = pages.Integer(0); i > 0; --i) {
+      series::ByteReader in(bytes);
+      found.ids.push_back(static_cast<std::int64_t>(in.Varint()));
+      if (!in.ok()) return damaged();
+      bytes.remove_prefix(bytes.size() - in.left());
+      const Result<series::Summary> summary = series::ParseSummary(&bytes);
+      if (!summary.ok()) return damaged();
+      found.summaries.push_back(*summary);
+    }
+  }
+  HEADWAY_RETURN_IF_ERROR(pages.status());
+  return found;
 }
 
 Result<SeriesPieces> SqliteStore::ReadSeries(std::int64_t id) {
@@ -553,24 +550,9 @@ Result<SeriesPieces> SqliteStore::ReadSeries(std::int64_t id) {
     }
     source_id = series.Integer(0);
   }
-  SeriesPieces found;
-  {
-    Query pages(turn.connection, kRead,
-                "SELECT pieces, bytes FROM piece_page WHERE series_id = ? ORDER BY id", id);
-    while (pages.Next()) {
-      std::string_view bytes = pages.Bytes(1);
-      for (std::int64_t i = pages.Integer(0); i > 0; --i) {
-        series::ByteReader in(bytes);
-        found.ids.push_back(static_cast<std::int64_t>(in.Varint()));
-        if (!in.ok()) return damaged();
-        bytes.remove_prefix(bytes.size() - in.left());
-        const Result<series::Summary> summary = series::ParseSummary(&bytes);
-        if (!summary.ok()) return damaged();
-        found.summaries.push_back(*summary);
-      }
-    }
-    HEADWAY_RETURN_IF_ERROR(pages.status());
-  }
+  Result<SeriesPieces> pages = ReadPages(turn.connection, id);
+  HEADWAY_RETURN_IF_ERROR(pages.status());
+  SeriesPieces found = *std::move(pages);
   Query frames(turn.connection, kRead,
                "SELECT point_frame.bytes FROM point_shape JOIN point_frame ON "
                "point_frame.source_id = ? AND point_frame.shape = point_shape.shape "
@@ -593,12 +575,17 @@ Result<SeriesPieces> SqliteStore::ReadSeries(std::int64_t id) {
     tail.values.insert(tail.values.end(), values.begin(), values.end());
   }
   HEADWAY_RETURN_IF_ERROR(frames.status());
+  HEADWAY_RETURN_IF_ERROR(AddLoose(turn.connection, source_id, id, &found.tail));
   return found;
 }
 
 Result<Points> SqliteStore::ReadPiece(std::int64_t id) {
   const Turn turn = TakeReader();
-  Query query(turn.connection, kRead,
+  return ReadPiece(turn.connection, id);
+}
+
+Result<Points> SqliteStore::ReadPiece(Connection* connection, std::int64_t id) {
+  Query query(connection, kRead,
               "SELECT point_axis.times, point_axis.steps, point_piece.bytes FROM point_piece "
               "JOIN point_axis ON point_axis.id = point_piece.axis_id WHERE point_piece.id = ?",
               id);
@@ -614,7 +601,7 @@ Result<Points> SqliteStore::ReadPiece(std::int64_t id) {
   if (points.steps.empty()) points.steps.assign(points.times_ns.size(), kNoStep);
   if (!sound || points.steps.size() != points.times_ns.size() ||
       points.values.size() != points.times_ns.size()) {
-    return Damaged(turn.connection->path() + ": piece " + std::to_string(id));
+    return Damaged(connection->path() + ": piece " + std::to_string(id));
   }
   return points;
 }

@@ -3,9 +3,11 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,11 +16,12 @@
 #include "base/files.h"
 #include "packing/slots.h"
 #include "store/sqlite/connection.h"
+#include "store/sqlite/loose.h"
 #include "store/store.h"
 
 /// The Store behind OpenSqliteStore. What it does with journals is in journals.cc, with runs and
-/// operations in runs.cc, with points in series.cc, with tokens, roles and share links in
-/// tokens.cc, roles.cc and links.cc.
+/// operations in runs.cc, with points in series.cc and loose.cc, with tokens, roles and share links
+/// in tokens.cc, roles.cc and links.cc.
 
 namespace headway::store {
 
@@ -81,6 +84,7 @@ class SqliteStore final : public Store {
 
   Result<std::uint64_t> PointPosition(const RunUid& run, std::string_view source) override;
   Status AppendPoints(std::span<const PointBatch> batches) override;
+  Result<LooseOutcome> MergePoints(const LoosePoints& points) override;
   Result<std::vector<SeriesRow>> ListSeries(const RunUid& run) override;
   Result<SeriesPieces> ReadSeries(std::int64_t id) override;
   Result<Points> ReadPiece(std::int64_t id) override;
@@ -102,6 +106,7 @@ class SqliteStore final : public Store {
 
  private:
   class PointWriter;
+  class LooseWriter;
 
   struct Position {
     std::int64_t journal_id = 0;
@@ -138,6 +143,7 @@ class SqliteStore final : public Store {
   Status Summarise(const SummarisedRun& run);
   Status WritePoints(const PointBatch& batch);
   Status RemovePoints(std::int64_t run_id);
+  Result<LooseOutcome> MergeOne(const LoosePoints& points);
   Status PurgeSome(std::int64_t id, std::int64_t* left);
   Status WriteDown(const AuditRow& audit);
   /// The journal's chunks take so many bytes more.
@@ -160,6 +166,12 @@ class SqliteStore final : public Store {
   // Within a transaction of `connection`.
   static Result<std::int64_t> FindRunId(Connection* connection, const RunUid& uid);
   static Result<RunRow> ReadRun(Connection* connection, std::int64_t id);
+  static Result<SeriesPieces> ReadPages(Connection* connection, std::int64_t id);
+  static Result<Points> ReadPiece(Connection* connection, std::int64_t id);
+  // Adds loose points of the series; or those of a run to what is said of its series.
+  static Status AddLoose(Connection* connection, std::int64_t source_id, std::int64_t id,
+                         Points* points);
+  static Status AddLoose(Connection* connection, std::int64_t run_id, std::vector<SeriesRow>* rows);
   static Status Label(Connection* connection, bool named_anew, RunRow* row);
   static Status LabelOlder(Connection* connection, RunRow* row);
 
@@ -172,6 +184,18 @@ class SqliteStore final : public Store {
   std::unique_ptr<Connection> writer_;
   std::vector<std::unique_ptr<Reader>> readers_;
   std::atomic<std::size_t> next_reader_ = 0;
+
+  LooseSources loose_;  // of write_mutex_
+  // Calls of MergePoints that wait for a commit.
+  struct Merging {
+    const LoosePoints* points;
+    std::optional<Result<LooseOutcome>> outcome;
+    bool done = false;
+  };
+  std::mutex merge_mutex_;
+  std::condition_variable merge_done_;
+  std::vector<Merging*> merges_;
+  bool merges_run_ = false;
 };
 
 }  // namespace headway::store
