@@ -41,7 +41,7 @@ extern "C" {
 #endif
 
 /** Raised when a function or a field is added; never lowered. */
-#define HEADWAY_ABI_VERSION 2
+#define HEADWAY_ABI_VERSION 3
 
 /** HEADWAY_ABI_VERSION of the library that is loaded: functions and fields up to it are there. */
 HEADWAY_API uint32_t headway_abi_version(void) HEADWAY_NOEXCEPT;
@@ -258,6 +258,11 @@ HEADWAY_API void headway_exclude(headway_recorder* recorder, int64_t from_ns, in
  * nothing, and the value is not kept, and counted. NaN and infinities are kept as they are. */
 HEADWAY_API void headway_log(headway_recorder* recorder, headway_name_id metric, double value,
                              int64_t step) HEADWAY_NOEXCEPT;
+
+/** The same for `count` metrics, which all get the same time: `values[i]` is that of `metrics[i]`.
+ * For what is known at once: a server keeps their times once. Null arrays: nothing happens. */
+HEADWAY_API void headway_log_all(headway_recorder* recorder, const headway_name_id* metrics,
+                                 const double* values, size_t count, int64_t step) HEADWAY_NOEXCEPT;
 
 /**
  * A configuration: `json` is `size` bytes of a JSON object, at most 16 MiB (more is dropped and

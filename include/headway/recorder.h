@@ -3,8 +3,10 @@
 #include <headway/headway.h>
 
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <initializer_list>
 #include <string>
 #include <utility>
 
@@ -214,6 +216,23 @@ class Recorder {
   /// and counted. The name is looked up each time (some 20 ns); not null.
   void Log(const char* metric, double value, std::int64_t step = HEADWAY_NO_STEP) noexcept {
     if (handle_ != nullptr) headway_log(handle_, headway_name(handle_, metric), value, step);
+  }
+  /// The same for several metrics, which all get the same time.
+  void Log(std::initializer_list<std::pair<const char*, double>> metrics,
+           std::int64_t step = HEADWAY_NO_STEP) noexcept {
+    if (handle_ == nullptr) return;
+    constexpr std::size_t kFew = 256;  // beyond them another time begins
+    headway_name_id names[kFew];
+    double values[kFew];
+    std::size_t count = 0;
+    for (const auto& [name, value] : metrics) {
+      names[count] = headway_name(handle_, name);
+      values[count++] = value;
+      if (count < kFew) continue;
+      headway_log_all(handle_, names, values, count, step);
+      count = 0;
+    }
+    headway_log_all(handle_, names, values, count, step);
   }
   /// A configuration: `json` is a JSON object of at most 16 MiB, which is copied and not checked;
   /// `config_class` "user", "software" or "system".

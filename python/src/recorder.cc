@@ -300,6 +300,11 @@ PyObject* Log(PyObject* self_object, PyObject* const* values, Py_ssize_t count,
     Drop(&self, Call::kLog, metrics.get());
     Py_RETURN_NONE;
   }
+  // They are taken together, for they get one time; with more of them than this another one begins.
+  constexpr std::size_t kMost = 1024;
+  std::array<headway_name_id, kMost> names;
+  std::array<double, kMost> numbers;
+  std::size_t taken = 0;
   Py_ssize_t position = 0;
   PyObject* key = nullptr;
   PyObject* value = nullptr;
@@ -313,8 +318,14 @@ PyObject* Log(PyObject* self_object, PyObject* const* values, Py_ssize_t count,
       continue;
     }
     const std::optional<headway_name_id> name = NameOf(&self, Call::kLog, key);
-    if (name) headway_log(recorder, *name, *number, step);
+    if (!name) continue;
+    names[taken] = *name;
+    numbers[taken++] = *number;
+    if (taken < kMost) continue;
+    headway_log_all(recorder, names.data(), numbers.data(), taken, step);
+    taken = 0;
   }
+  headway_log_all(recorder, names.data(), numbers.data(), taken, step);
   Py_RETURN_NONE;
 }
 

@@ -398,9 +398,15 @@ void headway_log(headway_recorder* recorder, headway_name_id metric, double valu
   if (recorder == nullptr) return;
   if (!headway::IsStep(step) && step != HEADWAY_NO_STEP)
     return FromHandle(recorder)->writer().CountUnkept();
-  std::int64_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  FromHandle(recorder)->RecordNamed(RecordType::kMetric, metric, step, bits);
+  FromHandle(recorder)->Metrics(&metric, &value, 1, step);
+}
+
+void headway_log_all(headway_recorder* recorder, const headway_name_id* metrics,
+                     const double* values, size_t count, int64_t step) noexcept {
+  if (recorder == nullptr || metrics == nullptr || values == nullptr) return;
+  if (headway::IsStep(step) || step == HEADWAY_NO_STEP)
+    return FromHandle(recorder)->Metrics(metrics, values, count, step);
+  for (size_t i = 0; i < count; ++i) FromHandle(recorder)->writer().CountUnkept();
 }
 
 void headway_config(headway_recorder* recorder, const char* config_class, const char* json,

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -167,8 +168,11 @@ TEST_F(ApiTest, StepsBelowZeroAreCountedAndNotKept) {
     headway_step_soft_end(recorder, step);
     headway_checkpoint_saved(recorder, step);
     headway_rollback(recorder, step);
-    headway_log(recorder, headway_name(recorder, "loss"), 1, step);
-    unkept += 7;
+    const headway_name_id loss = headway_name(recorder, "loss");
+    const double value = 1;
+    headway_log(recorder, loss, value, step);
+    headway_log_all(recorder, &loss, &value, 1, step);
+    unkept += 8;
     EXPECT_EQ(headway_dropped(recorder), unkept) << step;
   }
   for (auto* const call : {&headway_step_start, &headway_checkpoint_saved, &headway_rollback}) {
@@ -192,6 +196,33 @@ TEST_F(ApiTest, StepsBelowZeroAreCountedAndNotKept) {
   EXPECT_EQ(read.records[4].type, RecordType::kSpanBegin);
   EXPECT_EQ(read.records[4].a, kNoStep);
   EXPECT_EQ(read.records[6].type, RecordType::kMetric);
+}
+
+TEST_F(ApiTest, MetricsOfOneCallHaveOneTime) {
+  Recorder run = Recorder::Open({.run = "r"});
+  run.Log({{"loss", 0.5}, {"accuracy", 1}}, 7);
+  run.Log("loss", 0.25, 8);
+  const headway_name_id names[] = {headway_name(run.handle(), "loss"), 4711};
+  const double values[] = {2, 3};
+  headway_log_all(run.handle(), names, values, 2, HEADWAY_NO_STEP);
+  EXPECT_EQ(run.dropped(), 1u) << "one name is none";
+  headway_log_all(run.handle(), nullptr, values, 2, 1);
+  headway_log_all(run.handle(), names, nullptr, 2, 1);
+  headway_log_all(nullptr, names, values, 2, 1);
+  run.Finish();
+  const ReadResult read = ReadRun("r");
+  std::vector<Record> metrics;
+  for (const Record& record : read.records) {
+    if (record.type == RecordType::kMetric) metrics.push_back(record);
+  }
+  ASSERT_EQ(metrics.size(), 4u);
+  EXPECT_EQ(metrics[0].time_ns, metrics[1].time_ns);
+  EXPECT_EQ(read.names.Text(metrics[0].name), "loss");
+  EXPECT_EQ(read.names.Text(metrics[1].name), "accuracy");
+  EXPECT_EQ(std::bit_cast<double>(metrics[1].b), 1.0);
+  EXPECT_EQ(metrics[1].a, 7);
+  EXPECT_GE(metrics[2].time_ns, metrics[1].time_ns);
+  EXPECT_EQ(metrics[3].a, kNoStep);
 }
 
 TEST_F(ApiTest, AnExitThatEndsNoJob) {

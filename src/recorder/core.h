@@ -1,6 +1,8 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -101,6 +103,20 @@ class Core {
     if (!writer_->Knows(name)) return writer_->CountUnkept();
     writer_->Append(journal::NamedMetaHigh(static_cast<std::uint8_t>(type), name), writer_->Now(),
                     a, b);
+  }
+  /// [count] All at one time.
+  void Metrics(const std::uint32_t* names, const double* values, std::size_t count,
+               std::int64_t step) noexcept {
+    const MonoNs now = writer_->Now();
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!writer_->Knows(names[i])) {
+        writer_->CountUnkept();
+        continue;
+      }
+      constexpr auto kType = static_cast<std::uint8_t>(RecordType::kMetric);
+      writer_->Append(journal::NamedMetaHigh(kType, names[i]), now, step,
+                      std::bit_cast<std::int64_t>(values[i]));
+    }
   }
   void Config(std::string_view config_class, std::string_view json) noexcept;
   void Beat() noexcept;

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import datetime
 import inspect
+import json
 import logging
 import math
+import subprocess
 import sys
 import threading
 import time
@@ -320,6 +322,23 @@ def test_dicts_of_other_kinds(run: headway.Run) -> None:
     run.log({1: 1.0})  # type: ignore[dict-item]
     run.log({"\udc80": 1.0})
     assert run.dropped == 3
+
+
+def test_metrics_of_one_call_have_one_time(run: headway.Run, headway_bin: Path) -> None:
+    many = {f"m{i}": float(i) for i in range(100)}
+    for step in range(3):
+        run.log({"loss": 0.5, "bad": None, "accuracy": 1, **many}, step=step)
+    run.finish()
+    done = subprocess.run(
+        [headway_bin, "export", run.name, "--as", "jsonl"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    logged = [line for line in lines if line["type"] == "log"]
+    assert [line["name"] for line in logged] == ["loss", "accuracy", *many] * 3
+    times = [{line["ts_ns"] for line in logged if line["step"] == step} for step in range(3)]
+    assert [len(one) for one in times] == [1, 1, 1]
+    assert len(set.union(*times)) == 3
 
 
 def test_numpy_step_numbers(run: headway.Run) -> None:
