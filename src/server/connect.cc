@@ -4,10 +4,12 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "base/json_writer.h"
 #include "base/limits.h"
+#include "server/gzip.h"
 #include "server/zstd.h"
 
 namespace headway::server {
@@ -17,6 +19,10 @@ using google::protobuf::Message;
 
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kProto = "application/proto";
+constexpr std::string_view kZstd = "zstd";
+constexpr std::string_view kGzip = "gzip";
+constexpr std::size_t kTimeoutDigits = 10;         // as Connect says
+constexpr std::size_t kCompressedBytes = 1 << 10;  // shorter answers go as they are
 
 // Connect's name of a code, and the HTTP status that goes with it.
 struct CodeFacts {
@@ -42,6 +48,21 @@ constexpr CodeFacts kCodes[] = {
     {Code::kDataLoss, "data_loss", 500},
     {Code::kUnauthenticated, "unauthenticated", 401},
 };
+
+// How long the client waits for its answer; 0: it does not say. InvalidArgument.
+Result<std::int64_t> TimeoutMs(const HttpRequest& head) {
+  const std::string_view value = head.Header("connect-timeout-ms");
+  if (value.empty()) return std::int64_t{0};
+  std::int64_t ms = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), ms);
+  if (error != std::errc() || end != value.data() + value.size() || ms <= 0 ||
+      value.size() > kTimeoutDigits) {
+    return Status(Code::kInvalidArgument,
+                  "Connect-Timeout-Ms is a number of milliseconds, of at most 10 digits, not \"" +
+                      std::string(value.substr(0, 64)) + "\"");
+  }
+  return ms;
+}
 
 HttpResponse Refusal(int status, std::string_view why) {
   return {.status = status, .body = std::string(why) + "\n"};
@@ -175,10 +196,20 @@ std::optional<HttpResponse> ConnectRouter::Refuse(const HttpRequest& head) const
     response.headers.emplace_back("Accept-Post", std::string(kJson) + ", " + std::string(kProto));
     return response;
   }
+  const std::string_view version = head.Header("connect-protocol-version");
+  if (!version.empty() && version != "1") {
+    return ErrorResponse({Code::kInvalidArgument, "this is version 1 of the Connect protocol"});
+  }
+  const Result<std::int64_t> timeout_ms = TimeoutMs(head);
+  if (!timeout_ms.ok()) return ErrorResponse(timeout_ms.status());
   const std::string_view encoding = head.Header("content-encoding");
-  if (!encoding.empty() && encoding != "identity" && encoding != "zstd") {
-    return ErrorResponse({Code::kUnimplemented, "a body is sent as it is, or with zstd, not with " +
-                                                    std::string(encoding.substr(0, 64))});
+  if (!encoding.empty() && encoding != "identity" && encoding != kZstd && encoding != kGzip) {
+    HttpResponse response = ErrorResponse({Code::kUnimplemented,
+                                           "a body is sent as it is, with gzip or with zstd, not "
+                                           "with " +
+                                               std::string(encoding.substr(0, 64))});
+    response.headers.emplace_back("Accept-Encoding", "gzip, zstd");
+    return response;
   }
   return std::nullopt;
 }
@@ -186,14 +217,23 @@ std::optional<HttpResponse> ConnectRouter::Refuse(const HttpRequest& head) const
 HttpResponse ConnectRouter::Answer(const HttpRequest& request) const {
   if (std::optional<HttpResponse> refusal = Refuse(request)) return *std::move(refusal);
   const Method& method = methods_.find(request.path)->second;
+  const std::int64_t timeout_ms = *TimeoutMs(request);
+  if (timeout_ms > 0 && request.waited_ns / 1'000'000 >= timeout_ms) {
+    return ErrorResponse(
+        {Code::kDeadlineExceeded, "nobody waits for the answer any more: the server is too busy"});
+  }
   const std::string type = MediaType(request.Header("content-type"));
+  const std::string_view encoding = request.Header("content-encoding");
+  const bool as_it_is = encoding.empty() || encoding == "identity";
   std::string unpacked;
-  if (request.Header("content-encoding") == "zstd") {
-    Result<std::string> whole = Decompress(request.body, limits::kServerRequestBytes);
+  if (!as_it_is) {
+    Result<std::string> whole = encoding == kZstd
+                                    ? Decompress(request.body, limits::kServerRequestBytes)
+                                    : Gunzip(request.body, limits::kServerRequestBytes);
     if (!whole.ok()) return ErrorResponse(whole.status());
     unpacked = *std::move(whole);
   }
-  const std::string& body = request.Header("content-encoding") == "zstd" ? unpacked : request.body;
+  const std::string& body = as_it_is ? request.body : unpacked;
   const std::unique_ptr<Message> message = method.make();
   if (const Status parsed = Parse(type, body, message.get()); !parsed.ok()) {
     return ErrorResponse(parsed);
@@ -216,7 +256,14 @@ HttpResponse ConnectRouter::Answer(const HttpRequest& request) const {
   }
   Result<std::string> text = Print(type, **answer);
   if (!text.ok()) return ErrorResponse(text.status());
-  return {.status = 200, .type = type, .body = *std::move(text)};
+  HttpResponse response = {.status = 200, .type = type, .body = *std::move(text)};
+  if (response.body.size() >= kCompressedBytes && Accepts(request, kGzip)) {
+    Result<std::string> packed = Gzip(response.body);
+    if (!packed.ok()) return ErrorResponse(packed.status());
+    response.body = *std::move(packed);
+    response.headers.emplace_back("Content-Encoding", kGzip);
+  }
+  return response;
 }
 
 }  // namespace headway::server

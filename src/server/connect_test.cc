@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/limits.h"
+#include "server/gzip.h"
+
 namespace headway::server {
 namespace {
 
@@ -78,6 +81,78 @@ TEST_F(ConnectTest, TakesCompressedBodies) {
   EXPECT_EQ(router_.Answer(request).status, 400);
 }
 
+TEST_F(ConnectTest, TakesGzip) {
+  const std::string body = R"({"run": "r"})";
+  const std::string packed = *Gzip(body);
+  const std::size_t half = packed.size() / 2;
+  HttpRequest request = Asking(packed);
+  request.headers.emplace_back("content-encoding", "gzip");
+  EXPECT_EQ(router_.Answer(request).status, 200);
+  EXPECT_EQ(asked_, std::vector<std::string>{"somebody:/r"});
+  for (const std::string& bad :
+       {packed.substr(0, half), packed.substr(0, packed.size() - 1), packed + "x", body}) {
+    request.body = bad;
+    EXPECT_EQ(router_.Answer(request).status, 400) << bad;
+  }
+  for (std::size_t i = packed.size() - 8; i < packed.size(); ++i) {  // its checksum and its length
+    request.body = packed;
+    request.body[i] ^= 1;
+    EXPECT_EQ(router_.Answer(request).status, 400) << i;
+  }
+  request.body = "";
+  EXPECT_EQ(router_.Answer(request).status, 200);
+}
+
+TEST_F(ConnectTest, GzipIsUndone) {
+  for (const std::size_t size : {0u, 1u, 1000u, 262143u, 262144u, 262145u, 1000000u}) {
+    std::string text(size, 'a');
+    for (std::size_t i = 0; i < size; i += 7) text[i] = static_cast<char>(i * i >> 5);
+    EXPECT_EQ(*Gunzip(*Gzip(text), size), text) << size;
+    if (size > 0) {
+      EXPECT_EQ(Gunzip(*Gzip(text), size - 1).status().code(), Code::kInvalidArgument) << size;
+    }
+    EXPECT_EQ(*Gunzip(*Gzip(text) + *Gzip("b"), size + 1), text + "b") << size;
+  }
+  // A thousand times its size, and more: no more is held than the limit.
+  const std::string bomb = *Gzip(std::string(std::size_t{8} << 20, '\0'));
+  EXPECT_LT(bomb.size(), 100'000u);
+  EXPECT_FALSE(Gunzip(bomb, 1 << 20).ok());
+}
+
+TEST_F(ConnectTest, CompressesLongAnswersForWhoTakesThat) {
+  const std::string name(5000, 'r');
+  HttpRequest request = Asking(R"({"run": ")" + name + R"("})");
+  const std::string plain = router_.Answer(request).body;
+  EXPECT_NE(plain.find(name), std::string::npos);
+  request.headers.emplace_back("accept-encoding", "");
+  for (const char* refused : {"br", "gzip;q=0", "gzip; q=0.000", "identity", "*;q=0", ";", ","}) {
+    request.headers.back().second = refused;
+    EXPECT_EQ(router_.Answer(request).body, plain) << refused;
+  }
+  for (const char* taken : {"gzip", "br, GZIP", "gzip;q=0.05", "deflate , gzip ; Q=1", "*"}) {
+    request.headers.back().second = taken;
+    const HttpResponse answer = router_.Answer(request);
+    ASSERT_EQ(answer.headers.size(), 1u) << taken;
+    EXPECT_EQ(answer.headers[0].second, "gzip");
+    EXPECT_LT(answer.body.size(), 500u);
+    EXPECT_EQ(*Gunzip(answer.body, plain.size()), plain);
+  }
+  request.body = R"({"run": "r"})";
+  EXPECT_TRUE(router_.Answer(request).headers.empty());
+}
+
+TEST_F(ConnectTest, AnswersNobodyWhoHasGone) {
+  HttpRequest request = Asking("{}");
+  request.headers.emplace_back("connect-timeout-ms", "250");
+  request.waited_ns = 249'999'999;
+  EXPECT_EQ(router_.Answer(request).status, 200);
+  request.waited_ns = 250'000'000;
+  const HttpResponse late = router_.Answer(request);
+  EXPECT_EQ(late.status, 504);
+  EXPECT_TRUE(late.body.starts_with(R"({"code":"deadline_exceeded")")) << late.body;
+  EXPECT_EQ(asked_.size(), 1u);
+}
+
 TEST_F(ConnectTest, RefusesByTheHead) {
   struct Case {
     const char* what;
@@ -99,6 +174,13 @@ TEST_F(ConnectTest, RefusesByTheHead) {
       {"no type", [](HttpRequest* r) { r->headers.erase(r->headers.begin()); }, 415},
       {"an encoding", [](HttpRequest* r) { r->headers.emplace_back("content-encoding", "br"); },
        501},
+      {"a version",
+       [](HttpRequest* r) { r->headers.emplace_back("connect-protocol-version", "2"); }, 400},
+      {"a time that is none",
+       [](HttpRequest* r) { r->headers.emplace_back("connect-timeout-ms", "1s"); }, 400},
+      {"no time", [](HttpRequest* r) { r->headers.emplace_back("connect-timeout-ms", "0"); }, 400},
+      {"too much time",
+       [](HttpRequest* r) { r->headers.emplace_back("connect-timeout-ms", "12345678901"); }, 400},
   };
   for (const Case& c : cases) {
     HttpRequest request = Asking("{}");

@@ -263,6 +263,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void Handle() noexcept {
     try {
+      request_.waited_ns = SystemClock::MonoNow() - *came_;
       response_ = commons_.handler(request_);
     } catch (...) {
       failed_ = true;
@@ -650,7 +651,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     head_.append("\r\nDate: ").append(commons_.Date());
     if (has_body) {
       head_.append("\r\nContent-Type: ").append(response_.type);
-      head_.append("\r\nContent-Length: ").append(std::to_string(response_.body.size()));
+      head_.append("\r\nContent-Length: ").append(std::to_string(response_.Body().size()));
     }
     head_.append("\r\nConnection: ").append(keep_ ? "keep-alive" : "close");
     head_.append("\r\nX-Content-Type-Options: nosniff\r\n");
@@ -658,10 +659,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
       head_.append(name).append(": ").append(value).append("\r\n");
     }
     head_.append("\r\n");
-    const std::size_t size = has_body && !only_head_ ? response_.body.size() : 0;
+    const std::size_t size = has_body && !only_head_ ? response_.Body().size() : 0;
     SetDeadline(TimeFor(size));
     const std::array<asio::const_buffer, 2> parts = {asio::buffer(head_),
-                                                     asio::buffer(response_.body.data(), size)};
+                                                     asio::buffer(response_.Body().data(), size)};
     Write(parts, &Connection::OnSent);
   }
 
@@ -824,6 +825,39 @@ std::string_view HttpRequest::Header(std::string_view name) const {
     if (header.first == name) return header.second;
   }
   return {};
+}
+
+namespace {
+
+std::string_view Trim(std::string_view text) {
+  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
+  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
+  return text;
+}
+
+// What is before the separator; it and the separator are taken off.
+std::string_view TakeUpTo(char separator, std::string_view* text) {
+  const std::size_t end = std::min(text->find(separator), text->size());
+  const std::string_view part = Trim(text->substr(0, end));
+  text->remove_prefix(std::min(end + 1, text->size()));
+  return part;
+}
+
+}  // namespace
+
+// RFC 9110, 12.5.3: "gzip, br;q=0.5, *;q=0". A weight of 0 is a refusal; of others we ask no more.
+bool Accepts(const HttpRequest& head, std::string_view encoding) {
+  bool others = false;
+  for (std::string_view list = head.Header("accept-encoding"); !list.empty();) {
+    std::string_view element = TakeUpTo(',', &list);
+    const std::string name = Lower(TakeUpTo(';', &element));
+    const std::string weight = Lower(TakeUpTo(';', &element));
+    const bool taken =
+        !weight.starts_with("q=0") || weight.find_first_of("123456789") != weight.npos;
+    if (name == encoding) return taken;
+    if (name == "*") others = taken;
+  }
+  return others;
 }
 
 class HttpServer::Impl {

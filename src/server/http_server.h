@@ -26,7 +26,8 @@ struct HttpRequest {
   std::string query;   ///< behind the "?", or empty
   std::vector<std::pair<std::string, std::string>> headers;  ///< names in lower case
   std::string body;
-  std::string peer;  ///< the client's address, for logs
+  std::string peer;            ///< the client's address, for logs
+  std::int64_t waited_ns = 0;  ///< for a worker, after all of it had come
 
   /// The header of this name (in lower case), or nothing.
   std::string_view Header(std::string_view name) const;
@@ -37,7 +38,15 @@ struct HttpResponse {
   std::string type = "text/plain; charset=utf-8";
   std::string body = {};
   std::vector<std::pair<std::string, std::string>> headers = {};  ///< further ones
+  /// Sent in the place of `body`, where it is set; must outlive the server.
+  std::string_view fixed_body = {};
+
+  std::string_view Body() const { return fixed_body.empty() ? std::string_view(body) : fixed_body; }
 };
+
+/// Whether the client takes an answer with this content encoding (in lower case, not "identity"),
+/// by its Accept-Encoding; without one: no.
+bool Accepts(const HttpRequest& head, std::string_view encoding);
 
 /// Answers a request; called by worker threads, several at once. What it throws is answered with
 /// 500.

@@ -550,8 +550,9 @@ def test_calls_as_json(headway: Headway, server: Server, tmp_path: Path) -> None
     assert server.call("RunService/GetReport", request)[0] == 400
     assert server.call("RunService/Nope", {})[0] == 501
     assert server.call("RunService/GetRun", {}, **{"Content-Type": "text/plain"})[0] == 415
-    assert server.call("RunService/GetRun", {}, **{"Content-Encoding": "gzip"})[0] == 501
-    assert server.call("RunService/GetRun", b"xx", **{"Content-Encoding": "zstd"})[0] == 400
+    assert server.call("RunService/GetRun", {}, **{"Content-Encoding": "br"})[0] == 501
+    for encoding in ("zstd", "gzip"):
+        assert server.call("RunService/GetRun", b"xx", **{"Content-Encoding": encoding})[0] == 400
 
 
 def test_page_tokens_are_for_one_question(
