@@ -21,6 +21,7 @@
 #include "base/json_writer.h"
 #include "base/status.h"
 #include "base/time_format.h"
+#include "daemon/ui_files.h"
 #include "server/server.h"
 #include "store/sqlite/record_store.h"
 
@@ -61,6 +62,9 @@ Result<server::ServerOptions> ParseArguments(const std::vector<std::string>& arg
   if (!tls.certificate.empty()) options.tls = tls;
   options.dir = words[0];
   options.store_path = JoinPath(options.dir, kStore);
+#ifdef HEADWAY_UI
+  options.page = UiFiles();
+#endif
   const std::string& listen = words[1];
   const std::size_t colon = listen.rfind(':');
   const auto bad = [&listen] {

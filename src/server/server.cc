@@ -23,6 +23,7 @@
 #include "server/journal_service.h"
 #include "server/links.h"
 #include "server/operation_service.h"
+#include "server/pages.h"
 #include "server/project_service.h"
 #include "server/record_service.h"
 #include "server/roles.h"
@@ -47,11 +48,6 @@ bool IsLoopback(const std::string& address) {
   if (::inet_pton(AF_INET, address.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
   in6_addr v6;
   return ::inet_pton(AF_INET6, address.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
-}
-
-// What is asked for by its path alone.
-bool IsPage(std::string_view path) {
-  return path == kHealth || path == kMetrics || path.starts_with(Links::kPath);
 }
 
 std::vector<std::string> PathsOf(const ConnectRouter& router) {
@@ -93,7 +89,7 @@ Result<std::optional<ServerCertificate>> FindCertificate(const ServerOptions& op
 struct Server::Impl {
   Impl(Access access_found, std::unique_ptr<store::Store> opened,
        std::unique_ptr<Roles> roles_found, std::unique_ptr<Tokens> tokens_found,
-       std::unique_ptr<Links> links_found, const Clock* clock_given)
+       std::unique_ptr<Links> links_found, std::span<const PageFile> page, const Clock* clock_given)
       : access(std::move(access_found)),
         store(std::move(opened)),
         ledgers(store.get(), store.get(), clock_given),
@@ -114,6 +110,7 @@ struct Server::Impl {
         roles(std::move(roles_found)),
         tokens(std::move(tokens_found)),
         links(std::move(links_found)),
+        pages(page),
         router([this](const HttpRequest& head) { return access.Authenticate(head); },
                [this](const Status& status) { Log(status); }),
         clock(clock_given) {
@@ -133,11 +130,20 @@ struct Server::Impl {
     metrics.emplace(PathsOf(router), clock);
   }
 
+  // What is asked for by its path alone.
+  bool IsPage(std::string_view path) const {
+    return path == kHealth || path == kMetrics || SeesToItself(path);
+  }
+  // Also to what is no GET.
+  bool SeesToItself(std::string_view path) const {
+    return path.starts_with(Links::kPath) || pages.Has(path);
+  }
+
   // Whatever needs no body is known by the head.
   std::optional<HttpResponse> RefuseByHead(const HttpRequest& head) const {
     if (ForeignPoints::Has(head.path)) return foreign.Refuse(head);
     if (!IsPage(head.path)) return router.Refuse(head);
-    if (head.path.starts_with(Links::kPath)) return std::nullopt;  // they see to it themselves
+    if (SeesToItself(head.path)) return std::nullopt;
     if (head.method == "GET" || head.method == "HEAD") return std::nullopt;
     HttpResponse refusal{.status = 405, .body = "only GET and HEAD are answered\n"};
     refusal.headers.emplace_back("Allow", "GET, HEAD");
@@ -149,7 +155,15 @@ struct Server::Impl {
     if (!IsPage(request.path)) return router.Answer(request);  // which refuses by the head, too
     if (std::optional<HttpResponse> refusal = RefuseByHead(request)) return *std::move(refusal);
     if (request.path.starts_with(Links::kPath)) return links->AnswerPage(request);
-    return request.path == kHealth ? HttpResponse{.body = "ok\n"} : Metrics(request);
+    if (pages.Has(request.path)) return pages.Answer(request);
+    return request.path == kHealth ? Health() : Metrics(request);
+  }
+
+  // Whoever asks also learns whether all else wants a token.
+  HttpResponse Health() const {
+    HttpResponse response = {.body = "ok\n"};
+    if (!token_path.empty()) response.headers.emplace_back("WWW-Authenticate", "Bearer");
+    return response;
   }
 
   // They are of all projects.
@@ -216,6 +230,7 @@ struct Server::Impl {
   std::unique_ptr<Roles> roles;
   std::unique_ptr<Tokens> tokens;
   std::unique_ptr<Links> links;
+  Pages pages;
   ConnectRouter router;
   const Clock* clock;
   std::optional<ServerMetrics> metrics;
@@ -256,7 +271,7 @@ Result<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   Result<std::unique_ptr<Links>> links = Links::Load(store.get(), clock);
   if (!links.ok()) return links.status();
   auto impl = std::make_unique<Impl>(std::move(access), std::move(store), *std::move(roles),
-                                     *std::move(tokens), *std::move(links), clock);
+                                     *std::move(tokens), *std::move(links), options.page, clock);
   impl->token_path = std::move(token_path);
   impl->store_path = options.store_path;
   impl->is_loopback = IsLoopback(options.address);
@@ -272,7 +287,7 @@ Result<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   Result<std::unique_ptr<HttpServer>> http = HttpServer::Start(
       http_options,
       [raw](const HttpRequest& head) -> BodyVerdict {
-        if (IsPage(head.path)) return {};
+        if (raw->IsPage(head.path)) return {};
         return {.limit = limits::kServerRequestBytes, .refusal = raw->RefuseByHead(head)};
       },
       [raw](const HttpRequest& request) { return raw->Answer(request); });

@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "server/pages.h"
 #include "server/tls.h"
 #include "store/store.h"
 
@@ -23,6 +25,7 @@ struct ServerOptions {
   bool own_certificate = false;
   std::vector<std::string> names = {};  ///< what that is good for beside the usual (NamesOfServer)
   std::string store_path = {};          ///< where the store lies: only for its size
+  std::span<const PageFile> page = {};  ///< what a browser gets; empty: there is no page
 };
 
 /// The certificate of a server with TLS.

@@ -1,0 +1,99 @@
+#include "server/pages.h"
+
+#include <algorithm>
+#include <string>
+
+namespace headway::server {
+namespace {
+
+constexpr std::string_view kIndex = "/index.html";
+constexpr std::string_view kAssets = "/assets/";
+// The views that have an address: these, and whatever is below the second one.
+constexpr std::string_view kStart = "/";
+constexpr std::string_view kRuns = "/runs";
+
+// Only files of this server, and no script or style within the page itself; nobody frames it.
+constexpr std::string_view kPolicy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'";
+
+bool IsView(std::string_view path) {
+  if (path == kStart || path == kRuns) return true;
+  return path.starts_with(kRuns) && path[kRuns.size()] == '/';
+}
+
+// RFC 9110, 13.1.2: "*", or tags of which each may be weak (W/"..."). Ours hold no comma.
+bool Holds(std::string_view list, std::string_view tag) {
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(','), list.size());
+    std::string_view one = list.substr(0, end);
+    list.remove_prefix(std::min(end + 1, list.size()));
+    while (one.starts_with(' ')) one.remove_prefix(1);
+    while (one.ends_with(' ')) one.remove_suffix(1);
+    if (one == "*") return true;
+    if (one.starts_with("W/")) one.remove_prefix(2);
+    if (one == tag) return true;
+  }
+  return false;
+}
+
+HttpResponse Plain(int status, std::string body) {
+  HttpResponse response = {.status = status, .body = std::move(body)};
+  response.headers.emplace_back("Cache-Control", "no-store");
+  response.headers.emplace_back("Content-Security-Policy", kPolicy);
+  return response;
+}
+
+}  // namespace
+
+const PageFile* Pages::Find(std::string_view path) const {
+  const auto found = std::ranges::find(files_, path, &PageFile::path);
+  return found == files_.end() ? nullptr : &*found;
+}
+
+bool Pages::Has(std::string_view path) const {
+  return IsView(path) || path.starts_with(kAssets) || Find(path) != nullptr;
+}
+
+HttpResponse Pages::Answer(const HttpRequest& request) const {
+  if (request.method != "GET" && request.method != "HEAD") {
+    HttpResponse refusal = Plain(405, "only GET and HEAD are answered\n");
+    refusal.headers.emplace_back("Allow", "GET, HEAD");
+    return refusal;
+  }
+  const PageFile* const file = Find(IsView(request.path) ? kIndex : std::string_view(request.path));
+  if (file == nullptr && files_.empty()) {
+    return Plain(404,
+                 "This server was built without its page (HEADWAY_UI=OFF). All else is here: "
+                 "headway goodput --server, and the methods that docs/server.md lists.\n");
+  }
+  if (file == nullptr) return Plain(404, "there is no such file\n");
+
+  HttpResponse response = {.type = std::string(file->type), .fixed_body = file->body};
+  std::string tag = "\"" + std::string(file->hash);
+  if (!file->brotli.empty() && Accepts(request, "br")) {
+    response.fixed_body = file->brotli;
+    response.headers.emplace_back("Content-Encoding", "br");
+    tag += "-br";
+  } else if (!file->gzip.empty() && Accepts(request, "gzip")) {
+    response.fixed_body = file->gzip;
+    response.headers.emplace_back("Content-Encoding", "gzip");
+    tag += "-gz";
+  }
+  tag += "\"";
+  if (Holds(request.Header("if-none-match"), tag)) {
+    response = {.status = 304};
+  }
+  response.headers.emplace_back("ETag", tag);
+  response.headers.emplace_back("Vary", "Accept-Encoding");
+  response.headers.emplace_back("Cache-Control",
+                                file->forever ? "public, max-age=31536000, immutable" : "no-cache");
+  response.headers.emplace_back("Content-Security-Policy", kPolicy);
+  response.headers.emplace_back("Referrer-Policy", "no-referrer");
+  response.headers.emplace_back("Cross-Origin-Opener-Policy", "same-origin");
+  response.headers.emplace_back("Cross-Origin-Resource-Policy", "same-origin");
+  return response;
+}
+
+}  // namespace headway::server
