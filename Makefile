@@ -27,6 +27,10 @@ setup: ## Install the system packages that are missing (Debian 12; as root or wi
 build: build/build.ninja ## Build everything: programs in build/bin/, libraries in build/lib/, Python in .venv/
 	@cmake --build build -j $(JOBS)
 
+.PHONY: ui
+ui: build/build.ninja ## Build the page of the server alone
+	@cmake --build build --target ui
+
 .PHONY: test
 test: setup build ## Run the test suite; ONLY=REGEX picks tests by name
 	@tools/run_tests --exclude-label full $(if $(ONLY),--only '$(ONLY)')
@@ -88,14 +92,15 @@ wheel: .venv/ready ## Build the Python wheels, headway and headway-compat, into 
 
 .PHONY: clean
 clean: ## Remove everything that was built
-	rm -rf build dist .venv
+	rm -rf build dist .venv ui/node_modules ui/gen
 
 build/build.ninja: CMakePresets.json .venv/ready
 	@cmake --preset release --log-level=WARNING --no-warn-unused-cli -DPython3_EXECUTABLE=$(VENV)/bin/python
 
-.venv/ready: tools/requirements-test.txt
+.venv/ready: tools/requirements-test.txt tools/requirements-node.txt
 	@tools/setup build
 	@$(PYTHON) -m venv .venv
-	@.venv/bin/python -m pip install --quiet --disable-pip-version-check -r tools/requirements-test.txt
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check \
+	  -r tools/requirements-test.txt -r tools/requirements-node.txt
 	@echo $(CURDIR)/build/python > "$$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/headway_build.pth"
 	@touch $@

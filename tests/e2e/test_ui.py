@@ -1,0 +1,197 @@
+"""The page of the server: how it is served, and what a browser makes of it.
+
+HEADWAY_PICTURES=1 also renews docs/images/page-*.png.
+"""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import find_browser
+from conftest import ROOT, Headway
+from headway import _html, _native
+from node import run_node
+from test_server import Server, train
+
+RENEW = os.environ.get("HEADWAY_PICTURES") == "1"
+FIRST_LOAD_BYTES = 150 * 1024
+BROWSER = "gzip, deflate, br, zstd"
+POLICY = {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "connect-src": "'self'",
+    "base-uri": "'none'",
+    "form-action": "'none'",
+    "frame-ancestors": "'none'",
+}
+
+
+@pytest.fixture
+def server(headway: Headway, tmp_path: Path) -> Iterator[Server]:
+    with closing(Server(headway, tmp_path / "far")) as one:
+        yield one
+
+
+class Answer:
+    def __init__(self, answer: http.client.HTTPResponse) -> None:
+        self.status = answer.status
+        self.headers = answer.headers
+        self.body = answer.read()
+
+    @property
+    def encoding(self) -> str | None:
+        return self.headers["Content-Encoding"]
+
+
+def ask(server: Server, path: str, method: str = "GET", **headers: str) -> Answer:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    with closing(connection):
+        connection.request(method, path, headers=headers)
+        return Answer(connection.getresponse())
+
+
+def index_of(server: Server) -> str:
+    answer = ask(server, "/")
+    if answer.status == 404 and b"built without" in answer.body:
+        pytest.skip("the page was not built (HEADWAY_UI)")
+    assert answer.status == 200
+    return answer.body.decode()
+
+
+def parts_of(index: str) -> list[str]:
+    """What the browser fetches for the first view."""
+    return re.findall(r'(?:src|href)="(/[^"]+)"', index)
+
+
+def test_views_are_one_page_and_shadow_nothing(server: Server) -> None:
+    index = index_of(server)
+    for path in ("/runs", "/runs/", "/runs/llama-7b", "/runs/a%2Fb?project=p", "/?x=1"):
+        answer = ask(server, path)
+        assert (answer.status, answer.body.decode()) == (200, index), path
+        assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert ask(server, "/healthz").body == b"ok\n"
+    assert ask(server, "/metrics").status == 401
+    assert ask(server, "/share/nothing").status == 404
+    for path in ("/v1/metrics", "/api/v1/write", "/headway.v1.RunService/ListRuns", "/runs2"):
+        assert ask(server, path).status == 401, path
+    for path in ("/assets/none.js", "/assets/", "/assets/../index.html"):
+        answer = ask(server, path)
+        assert (answer.status, answer.headers["Cache-Control"]) == (404, "no-store"), path
+    for method in ("POST", "PUT", "DELETE"):
+        assert ask(server, "/", method).status == 405
+
+
+def test_files_come_as_small_as_they_can_and_once(server: Server) -> None:
+    index = index_of(server)
+    parts = parts_of(index)
+    assert any(part.endswith(".js") for part in parts)
+    assert any(part.endswith(".css") for part in parts)
+    first_load = 0
+    for path in ["/", *parts]:
+        plain = ask(server, path)
+        assert (plain.status, plain.encoding) == (200, None), path
+        assert plain.headers["Vary"] == "Accept-Encoding"
+        packed = ask(server, path, **{"Accept-Encoding": "gzip"})
+        assert packed.encoding in ("gzip", None)
+        body = gzip.decompress(packed.body) if packed.encoding else packed.body
+        assert body == plain.body
+        first_load += len(packed.body)
+        best = ask(server, path, **{"Accept-Encoding": BROWSER})
+        assert len(best.body) <= len(packed.body)
+        assert best.encoding == "br" or len(plain.body) < 300
+        tags = [answer.headers["ETag"] for answer in (plain, packed, best)]
+        assert len(set(tags)) == len({answer.encoding for answer in (plain, packed, best)})
+
+        head = ask(server, path, "HEAD", **{"Accept-Encoding": BROWSER})
+        assert (head.status, head.body) == (200, b"")
+        assert head.headers["Content-Length"] == str(len(best.body))
+        assert {k: v for k, v in head.headers.items() if k != "Date"} == {
+            k: v for k, v in best.headers.items() if k != "Date"
+        }
+        again = ask(server, path, **{"Accept-Encoding": BROWSER, "If-None-Match": tags[2]})
+        assert (again.status, again.body) == (304, b"")
+        assert again.headers["ETag"] == tags[2]
+        other = ask(server, path, **{"Accept-Encoding": BROWSER, "If-None-Match": '"other"'})
+        assert other.status == 200
+        kept = "immutable" in plain.headers["Cache-Control"]
+        assert kept == path.startswith("/assets/"), path
+    print(f"first load: {first_load} bytes with gzip")
+    assert first_load <= FIRST_LOAD_BYTES
+
+
+def test_nothing_comes_from_elsewhere(server: Server) -> None:
+    index = index_of(server)
+    assert not re.search(r"https?://|<style|<script(?![^>]* src=)| style=| on\w+=", index)
+    for path in ["/", *parts_of(index)]:
+        headers = ask(server, path).headers
+        policy = dict(
+            rule.strip().split(" ", 1) for rule in headers["Content-Security-Policy"].split(";")
+        )
+        assert policy.items() >= POLICY.items()
+        assert not re.search(r"unsafe|http|\*|data:", headers["Content-Security-Policy"])
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Referrer-Policy"] == "no-referrer"
+
+
+def test_who_needs_no_token_is_told(headway: Headway, server: Server, tmp_path: Path) -> None:
+    assert ask(server, "/healthz", "HEAD").headers["WWW-Authenticate"] == "Bearer"
+    with closing(Server(headway, tmp_path / "open", "--no-access-control")) as other:
+        assert ask(other, "/healthz", "HEAD").headers["WWW-Authenticate"] is None
+
+
+def test_a_category_looks_the_same_everywhere() -> None:
+    """In notebooks, in the help of the command, and on the page."""
+    table = json.loads((ROOT / "ui/src/categories.json").read_text())
+    assert [(row["name"], row["about"]) for row in table] == _native.categories()
+    assert {row["name"]: row["light"] for row in table} == _html.COLORS
+    assert len({row["dark"] for row in table}) == len(table)
+
+
+def test_values_are_written_as_the_command_line_writes_them(tmp_path: Path) -> None:
+    examples = (ROOT / "src/cli/text_test.cc").read_text()
+    durations = re.findall(r"\{(-?[\d']+), \"([^\"]+)\"\}", examples.partition("TEST(ShowTime")[0])
+    assert len(durations) > 9
+    given = {"durations": [[ns.replace("'", ""), text] for ns, text in durations]}
+    run_node("format.test.ts", given, tmp_path)
+
+
+def test_the_page_in_a_browser(headway: Headway, server: Server, tmp_path: Path) -> None:
+    index_of(server)
+    if find_browser() is None:
+        pytest.skip("there is no browser; apt-get install chromium")
+    for seed in range(4):
+        headway(*train(headway, tmp_path, f"llama-{seed}", seed, 250))
+    headway("ship", env=server.env)
+    reports: list[dict[str, Any]] = [headway.json("goodput", f"llama-{i}") for i in range(4)]
+    report = max(reports, key=lambda one: len(one["disruptions"]))
+    assert report["disruptions"] and report["goodput"]
+    window = headway.json("goodput", report["run"], "--window", "+50ms..+200ms")
+    viewer = server.call("TokenService/CreateToken", {"role": "viewer"})[1]["secret"]
+    given = {
+        "url": server.url,
+        "token": server.token,
+        "viewer": viewer,
+        "run": report["run"],
+        "runs": len(reports),
+        "report": report,
+        "window": {
+            "from": "+50ms", "to": "+200ms",
+            "goodput": window["goodput"], "elapsed_ns": window["elapsed_ns"],
+        },
+        "pictures": str(tmp_path / "pictures"),
+    }  # fmt: skip
+    run_node("journey.test.ts", given, tmp_path)
+    for name in ("runs", "run") if RENEW else ():
+        (ROOT / f"docs/images/page-{name}.png").write_bytes(
+            (tmp_path / f"pictures/{name}.png").read_bytes()
+        )

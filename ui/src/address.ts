@@ -1,0 +1,96 @@
+// The address bar, which holds the whole view: what is shown follows from it and nothing else.
+import { computed, signal } from "@preact/signals";
+
+const address = signal(new URL(location.href));
+
+export type View =
+  | { page: "start" }
+  | { page: "runs"; project: string; filter: string; order: string; mark: string }
+  | { page: "run"; project: string; run: string; time: TimeQuery }
+  | { page: "nowhere" };
+
+/** Which part of a run's time, as the server takes it. */
+export interface TimeQuery {
+  from?: string;
+  to?: string;
+  last?: string; // nanoseconds
+  asOf?: string;
+}
+
+const RUNS = "/runs";
+const DEFAULT_PROJECT = "default";
+
+export function parse(url: URL): View {
+  const path = url.pathname.replace(/\/+$/, "");
+  const query = (name: string): string => url.searchParams.get(name) ?? "";
+  const project = query("project") || DEFAULT_PROJECT;
+  if (path === "") return { page: "start" };
+  if (path === RUNS) {
+    const [filter, order, mark] = [query("filter"), query("order"), query("page")];
+    return { page: "runs", project, filter, order, mark };
+  }
+  const name = path.startsWith(`${RUNS}/`) ? path.slice(RUNS.length + 1) : "";
+  if (name === "" || name.includes("/")) return { page: "nowhere" };
+  const time: TimeQuery = {};
+  if (query("from") !== "") time.from = query("from");
+  if (query("to") !== "") time.to = query("to");
+  if (query("last") !== "") time.last = query("last");
+  if (query("as_of") !== "") time.asOf = query("as_of");
+  try {
+    return { page: "run", project, run: decodeURIComponent(name), time };
+  } catch {
+    return { page: "nowhere" };
+  }
+}
+
+export const view = computed(() => parse(address.value));
+
+function withQuery(path: string, values: Record<string, string | undefined>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) {
+    if (value !== undefined && value !== "") query.set(name, value);
+  }
+  const text = query.toString();
+  return text === "" ? path : `${path}?${text}`;
+}
+
+const named = (project: string): string => (project === DEFAULT_PROJECT ? "" : project);
+
+export function runsAddress(
+  project: string,
+  more: { filter?: string; order?: string; mark?: string } = {},
+): string {
+  const { filter, order, mark } = more;
+  return withQuery(RUNS, { project: named(project), filter, order, page: mark });
+}
+
+export function runAddress(project: string, run: string, time: TimeQuery = {}): string {
+  const { from, to, last, asOf } = time;
+  const path = `${RUNS}/${encodeURIComponent(run)}`;
+  return withQuery(path, { project: named(project), from, to, last, as_of: asOf });
+}
+
+/** Shows the view of that address. */
+export function go(to: string, options: { replace?: boolean } = {}): void {
+  const url = new URL(to, location.href);
+  if (url.href === address.value.href) return;
+  history[options.replace === true ? "replaceState" : "pushState"](null, "", url);
+  address.value = url;
+  if (options.replace !== true) scrollTo(0, 0);
+}
+
+/** Links of the page change the address without loading it anew. */
+export function followLinks(): void {
+  addEventListener("popstate", () => {
+    address.value = new URL(location.href);
+  });
+  document.addEventListener("click", (event) => {
+    if (event.defaultPrevented || event.button !== 0) return;
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const link = event.target instanceof Element ? event.target.closest("a") : null;
+    if (link === null || link.origin !== location.origin || link.target !== "") return;
+    if (parse(new URL(link.href)).page === "nowhere") return;
+    event.preventDefault();
+    go(link.href);
+  });
+}

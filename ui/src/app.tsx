@@ -1,0 +1,74 @@
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect } from "preact/hooks";
+import { go, runsAddress, view } from "./address.ts";
+import { RunPage } from "./run_page.tsx";
+import { RunsPage } from "./runs_page.tsx";
+import { session, signOut } from "./session.ts";
+import { SignIn } from "./sign_in.tsx";
+import { ThemeButton } from "./theme.tsx";
+
+export function App(): JSX.Element {
+  const now = session.value;
+  if (now.state === "asking") return <Frame />;
+  if (now.state === "out") {
+    return (
+      <Frame>
+        <SignIn why={now.why} />
+      </Frame>
+    );
+  }
+  const { name, role, project } = now.caller;
+  return (
+    <Frame
+      who={`${name === role ? name : `${name} · ${role}`}${project === "" ? "" : ` of ${project}`}`}
+    >
+      <Shown only={project} />
+    </Frame>
+  );
+}
+
+function Shown({ only }: { only: string }): JSX.Element | null {
+  const shown = view.value;
+  const start = shown.page === "start";
+  useEffect(() => {
+    if (start) go(runsAddress(only || "default"), { replace: true });
+  }, [start, only]);
+  switch (shown.page) {
+    case "start":
+      return null;
+    case "runs":
+      return <RunsPage {...shown} />;
+    case "run":
+      return <RunPage {...shown} />;
+    case "nowhere":
+      return (
+        <main>
+          <h1>There is nothing at this address</h1>
+          <p>
+            <a href="/runs">All runs</a>
+          </p>
+        </main>
+      );
+  }
+}
+
+function Frame({ who, children }: { who?: string; children?: ComponentChildren }): JSX.Element {
+  return (
+    <>
+      <header class="top">
+        <a class="brand" href="/runs">
+          headway
+        </a>
+        <span class="grow" />
+        {who !== undefined && <span class="muted who">{who}</span>}
+        <ThemeButton />
+        {who !== undefined && (
+          <button type="button" class="quiet" onClick={() => signOut()}>
+            Sign out
+          </button>
+        )}
+      </header>
+      {children}
+    </>
+  );
+}

@@ -1,0 +1,11 @@
+import { render } from "preact";
+import { followLinks } from "./address.ts";
+import { App } from "./app.tsx";
+import { defineColors } from "./categories.ts";
+import { start } from "./session.ts";
+import "./style.css";
+
+defineColors(document.documentElement);
+followLinks();
+render(<App />, document.body);
+void start();

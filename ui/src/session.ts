@@ -1,0 +1,103 @@
+// Who looks: the token, which is kept for this tab only and never stands in an address.
+import { signal } from "@preact/signals";
+import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-web";
+import { ProjectService } from "../gen/headway/v1/project_service_pb.js";
+import { RunService } from "../gen/headway/v1/run_service_pb.js";
+import { type ServerCaller, ServerService } from "../gen/headway/v1/server_service_pb.js";
+
+export type Session =
+  | { state: "asking" }
+  | { state: "in"; caller: ServerCaller; version: string }
+  | { state: "out"; why: string };
+
+export const session = signal<Session>({ state: "asking" });
+
+const KEY = "headway.token";
+let token = sessionStorage.getItem(KEY) ?? "";
+
+function keep(value: string): void {
+  token = value;
+  if (value === "") sessionStorage.removeItem(KEY);
+  else sessionStorage.setItem(KEY, value);
+}
+
+const authorize: Interceptor = (next) => async (request) => {
+  if (token !== "") request.header.set("Authorization", `Bearer ${token}`);
+  try {
+    return await next(request);
+  } catch (error) {
+    const failed = ConnectError.from(error);
+    if (failed.code === Code.Unauthenticated && session.value.state === "in") {
+      signOut("The token is no longer good: it has expired, or somebody revoked it.");
+    }
+    throw failed;
+  }
+};
+
+const transport = createConnectTransport({
+  baseUrl: location.origin,
+  useBinaryFormat: true,
+  interceptors: [authorize],
+});
+
+export const runs = createClient(RunService, transport);
+export const projects = createClient(ProjectService, transport);
+const server = createClient(ServerService, transport);
+
+/** A sentence for people about what a call threw. */
+export function explain(error: unknown): string {
+  const failed = ConnectError.from(error);
+  const unreachable = failed.code === Code.Unknown || failed.code === Code.Unavailable;
+  return unreachable && failed.cause instanceof TypeError
+    ? "The server can't be reached."
+    : failed.rawMessage.replace(/^./u, (first) => first.toUpperCase());
+}
+
+async function enter(): Promise<void> {
+  const { caller, version } = await server.getServer({});
+  if (caller === undefined) throw new ConnectError("the server does not say who asks");
+  session.value = { state: "in", caller, version };
+}
+
+/** Finds out whether a token is needed, and whether the one of this tab is still good. */
+export async function start(): Promise<void> {
+  try {
+    if (token === "") {
+      const health = await fetch("/healthz", { method: "HEAD" });
+      if (health.headers.has("WWW-Authenticate")) {
+        session.value = { state: "out", why: "" };
+        return;
+      }
+    }
+    await enter();
+  } catch (error) {
+    const failed = ConnectError.from(error);
+    if (failed.code === Code.Unauthenticated) keep("");
+    session.value = { state: "out", why: explain(failed) };
+  }
+}
+
+/** Throws what is wrong with the token. */
+export async function signIn(value: string): Promise<void> {
+  const before = token;
+  token = value;
+  try {
+    await enter();
+  } catch (error) {
+    token = before;
+    throw error;
+  }
+  keep(value);
+}
+
+export function signOut(why = ""): void {
+  keep("");
+  session.value = { state: "out", why };
+}
+
+/** Whether who looks may do that, such as "projects.list". */
+export function may(permission: string): boolean {
+  const now = session.value;
+  return now.state === "in" && now.caller.permissions.includes(permission);
+}

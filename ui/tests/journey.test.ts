@@ -1,0 +1,221 @@
+// The page as people use it, in a real browser, with a real server and its real runs.
+// tests/e2e/test_ui.py starts it and says in HEADWAY_TEST what is there.
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync } from "node:fs";
+import { after, afterEach, before, beforeEach, describe, test } from "node:test";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { duration, percent } from "../src/format.ts";
+import { accessibilityFaults, openBrowser, watch } from "./browser.ts";
+
+interface Given {
+  url: string;
+  token: string;
+  viewer: string; // a token that only looks
+  run: string; // has ended, with disruptions
+  /** Of `headway goodput --json`; numbers of nanoseconds are small enough. */
+  report: {
+    goodput: number;
+    elapsed_ns: number;
+    categories: { category: string; ns: number }[];
+    attempts: unknown[];
+    disruptions: unknown[];
+  };
+  window: { from: string; to: string; goodput: number; elapsed_ns: number };
+  runs: number;
+  pictures?: string; // a folder for them
+}
+const given = JSON.parse(readFileSync(process.env["HEADWAY_TEST"] ?? "", "utf8")) as Given;
+const { url, run, report } = given;
+
+describe("the page", { concurrency: false }, () => {
+  let browser: Browser;
+  let context: BrowserContext;
+  let page: Page;
+  let faults: string[];
+
+  before(async () => {
+    browser = await openBrowser();
+  });
+  after(() => browser.close());
+  beforeEach(async () => {
+    context = await browser.newContext({ viewport: { width: 1300, height: 900 } });
+    page = await context.newPage();
+    page.setDefaultTimeout(30_000);
+    faults = watch(page, url);
+  });
+  afterEach(() => context.close());
+
+  async function signIn(token = given.token, path = "/"): Promise<void> {
+    await page.goto(url + path);
+    await page.getByLabel("Token").fill(token);
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Sign out" }).waitFor();
+  }
+
+  async function picture(name: string): Promise<void> {
+    if (given.pictures === undefined) return;
+    mkdirSync(given.pictures, { recursive: true });
+    await page.screenshot({ path: `${given.pictures}/${name}.png` });
+  }
+
+  const values = (selector: string): Promise<(string | null)[]> =>
+    page.locator(selector).evaluateAll((all) => all.map((one) => one.getAttribute("value")));
+
+  test("signs in, finds the run, and shows where its time went", async () => {
+    await signIn();
+    await page.waitForURL(`${url}/runs`);
+    assert.equal(await page.title(), "Runs · headway");
+    const row = page
+      .getByRole("row")
+      .filter({ has: page.getByRole("link", { name: run, exact: true }) });
+    await row.waitFor();
+    assert.equal(
+      await row.locator("td.goodput data").getAttribute("value"),
+      String(report.goodput),
+    );
+    assert.match((await row.textContent()) ?? "", /completed/);
+    assert.equal(await page.locator("tbody tr").count(), given.runs);
+    await picture("runs");
+    await page.getByRole("link", { name: run, exact: true }).click();
+
+    await page.waitForURL(`${url}/runs/${run}`);
+    const headline = page.locator("h1.goodput data");
+    await headline.waitFor();
+    assert.equal(await headline.getAttribute("value"), String(report.goodput));
+    assert.equal(await headline.textContent(), `${percent(report.goodput)} %`);
+    assert.deepEqual(
+      await values("table.breakdown tbody td:nth-child(2) data"),
+      report.categories.map((time) => String(time.ns)),
+    );
+    // It adds up.
+    assert.deepEqual(await values("table.breakdown tfoot data"), [String(report.elapsed_ns)]);
+    assert.match(
+      (await page.locator(".headline").textContent()) ?? "",
+      new RegExp(`of ${duration(BigInt(report.elapsed_ns)).replaceAll(".", "\\.")} elapsed`),
+    );
+    const rows = (name: string): Promise<number> =>
+      page.getByRole("table", { name }).locator("tbody tr").count();
+    assert.equal(await rows("Disruptions"), report.disruptions.length);
+    assert.equal(await rows("Attempts"), report.attempts.length);
+    await picture("run");
+    await page.goBack();
+    await page.getByRole("heading", { name: "Runs" }).waitFor();
+    assert.deepEqual(faults, []);
+  });
+
+  test("an address holds the view: a window of the run", async () => {
+    const { from, to } = given.window;
+    const address = `/runs/${run}?${new URLSearchParams({ from, to }).toString()}`;
+    await signIn(given.viewer, address);
+    const headline = page.locator("h1.goodput data");
+    await headline.waitFor();
+    assert.equal(await headline.getAttribute("value"), String(given.window.goodput));
+    assert.deepEqual(await values("table.breakdown tfoot data"), [String(given.window.elapsed_ns)]);
+    assert.equal(new URL(page.url()).pathname + new URL(page.url()).search, address);
+    await page.reload(); // the tab keeps the token
+    await headline.waitFor();
+    await page.getByRole("link", { name: "All", exact: true }).click();
+    await page.waitForURL(`${url}/runs/${run}`);
+    await page.locator(`table.breakdown tfoot data[value="${report.elapsed_ns}"]`).waitFor();
+    assert.deepEqual(faults, []);
+  });
+
+  test("the token stays in the tab, and out of every address", async () => {
+    await signIn();
+    await page.getByRole("link", { name: run, exact: true }).click();
+    await page.locator("h1.goodput").waitFor();
+    assert.ok(!page.url().includes(given.token));
+    const kept = await page.evaluate(() => [
+      Object.values(sessionStorage),
+      Object.values(localStorage),
+      document.cookie,
+    ]);
+    assert.deepEqual(kept, [[given.token], [], ""]);
+    const other = await context.newPage();
+    await other.goto(`${url}/runs`);
+    await other.getByLabel("Token").waitFor();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Token").waitFor();
+    assert.deepEqual(await page.evaluate(() => Object.values(sessionStorage)), []);
+    assert.deepEqual(faults, []);
+  });
+
+  test("a wrong token is told, and tried again", async () => {
+    await page.goto(url);
+    await page.getByLabel("Token").fill("hw_wrong");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("alert").filter({ hasText: "token" }).waitFor();
+    await page.getByLabel("Token").fill(given.token);
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Runs" }).waitFor();
+  });
+
+  test("only with the keyboard: filters, orders, opens", async () => {
+    await signIn();
+    await page.locator("tbody tr").first().waitFor();
+    await page.keyboard.press("/");
+    await page.keyboard.type(run);
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`${url}/runs?filter=${run}`);
+    await page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1);
+    await page.keyboard.press("Control+A");
+    await page.keyboard.type("goodput >= 0% AND state = completed");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(
+      (count) => document.querySelectorAll("tbody tr").length === count,
+      given.runs,
+    );
+    await page.getByRole("link", { name: "Goodput" }).focus();
+    await page.keyboard.press("Enter");
+    await page.locator('th[aria-sort="descending"]').waitFor();
+    await page.locator('[aria-busy="false"]').waitFor();
+    const shares = (await values("td.goodput data")).map(Number);
+    assert.deepEqual(
+      shares,
+      [...shares].sort((a, b) => b - a),
+    );
+    await page.getByRole("link", { name: run, exact: true }).focus();
+    await page.keyboard.press("Enter");
+    await page.locator("h1.goodput data").waitFor();
+    assert.deepEqual(faults, []);
+  });
+
+  test("a filter that can't be read says where; one that finds nothing says so", async () => {
+    await signIn();
+    await page.goto(`${url}/runs?filter=${encodeURIComponent("goodput <")}`);
+    await page.getByRole("alert").filter({ hasText: "column" }).waitFor();
+    assert.equal(await page.getByRole("searchbox").getAttribute("aria-invalid"), "true");
+    await page.goto(`${url}/runs?filter=nothing-is-called-so`);
+    await page.getByText("No run of project default is like that.").waitFor();
+    await page.goto(`${url}/runs?project=empty`);
+    await page.getByText("headway ship --project empty").waitFor();
+    await page.goto(`${url}/runs/no-such-run`);
+    await page.getByRole("alert").filter({ hasText: 'no run "no-such-run"' }).waitFor();
+  });
+
+  test("axe has nothing against it, light and dark, wide and narrow", async () => {
+    await page.goto(url);
+    await page.getByLabel("Token").waitFor();
+    assert.deepEqual(await accessibilityFaults(page), []);
+    await signIn();
+    for (const address of ["/runs", `/runs/${run}`]) {
+      for (const colorScheme of ["light", "dark"] as const) {
+        for (const width of [1300, 390]) {
+          await page.emulateMedia({ colorScheme });
+          await page.setViewportSize({ width, height: 900 });
+          await page.goto(url + address);
+          await page.locator("tbody tr").first().waitFor();
+          const where = `${address}, ${colorScheme}, ${width}`;
+          assert.deepEqual(await accessibilityFaults(page), [], where);
+          // Nothing is wider than the screen; tables scroll by themselves.
+          const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+          assert.ok(wide <= width, `${where}: ${wide}`);
+          await picture(
+            `${address.split("/")[2] === undefined ? "runs" : "run"}-${colorScheme}-${width}`,
+          );
+        }
+      }
+    }
+    assert.deepEqual(faults, []);
+  });
+});
