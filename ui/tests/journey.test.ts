@@ -22,6 +22,7 @@ interface Given {
   };
   window: { from: string; to: string; goodput: number; elapsed_ns: number };
   runs: number;
+  live: { project: string; run: string };
   pictures?: string; // a folder for them
 }
 const given = JSON.parse(readFileSync(process.env["HEADWAY_TEST"] ?? "", "utf8")) as Given;
@@ -191,6 +192,77 @@ describe("the page", { concurrency: false }, () => {
     await page.getByText("headway ship --project empty").waitFor();
     await page.goto(`${url}/runs/no-such-run`);
     await page.getByRole("alert").filter({ hasText: 'no run "no-such-run"' }).waitFor();
+  });
+
+  /** A call as a program makes it. */
+  async function call(method: string, request: object): Promise<Record<string, unknown>> {
+    const answer = await fetch(`${url}/headway.v1.${method}`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${given.token}`, "Content-Type": "application/json" },
+      body: JSON.stringify(request),
+    });
+    assert.equal(answer.status, 200, await answer.clone().text());
+    return (await answer.json()) as Record<string, unknown>;
+  }
+
+  test("a run that lives is followed", async () => {
+    await signIn(given.viewer, `/runs/${given.live.run}?project=${given.live.project}`);
+    const elapsed = page.locator("table.breakdown tfoot data");
+    const before = Number(await elapsed.getAttribute("value"));
+    await page.getByText("At risk now").waitFor();
+    await page.waitForFunction((ns) => {
+      const data = document.querySelector("table.breakdown tfoot data");
+      return Number(data?.getAttribute("value")) > ns;
+    }, before);
+    assert.deepEqual(faults, []);
+  });
+
+  test("many runs, a page at a time, with names of any kind", async () => {
+    const names = [
+      "<img src=x onerror=alert(1)>",
+      "a/b?c#d%25",
+      "..",
+      "größe 2",
+      '"quoted"',
+      "a@b",
+    ];
+    const project = "many & more";
+    for (let i = 0; i < 60 - names.length; ++i) {
+      await call("RunService/CreateRun", { project, run: { name: `run-${i}` } });
+    }
+    for (const name of names) await call("RunService/CreateRun", { project, run: { name } });
+    await signIn();
+    await page.locator("option", { hasText: project }).waitFor({ state: "attached" });
+    await page.getByLabel("Project").selectOption(project);
+    await page.locator("tbody tr").nth(49).waitFor();
+    assert.equal(await page.locator("tbody tr").count(), 50);
+    await page.getByRole("link", { name: "Next 50" }).click();
+    await page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 10);
+    await page.goBack();
+    await page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 50);
+    for (const name of names) {
+      await page.getByRole("link", { name, exact: true }).click();
+      await page.getByText("No time has elapsed").waitFor();
+      assert.equal((await page.locator(".crumbs").textContent())?.startsWith(project), true);
+      await page.reload(); // the address alone leads there, too
+      await page.getByText("No time has elapsed").waitFor();
+      await page.getByRole("navigation", { name: "Where this is" }).getByRole("link").click();
+      await page.locator("tbody tr").nth(49).waitFor();
+    }
+    assert.deepEqual(faults, []);
+  });
+
+  test("a token that is revoked meanwhile ends the session, and says so", async () => {
+    const made = await call("TokenService/CreateToken", { role: "viewer" });
+    const { id } = made["token"] as { id: string };
+    await signIn(made["secret"] as string);
+    await page.locator("tbody tr").first().waitFor();
+    await call("TokenService/RevokeToken", { id });
+    await page.getByRole("link", { name: run, exact: true }).click();
+    await page.getByRole("alert").filter({ hasText: "no longer good" }).waitFor();
+    await page.getByLabel("Token").fill(given.token);
+    await page.keyboard.press("Enter");
+    await page.locator("h1.goodput data").waitFor(); // where it was
   });
 
   test("axe has nothing against it, light and dark, wide and narrow", async () => {
