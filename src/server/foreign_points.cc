@@ -15,8 +15,9 @@
 #include "formats/prometheus/remote_write.h"
 #include "formats/protobuf/wire.h"
 #include "model/metric.h"
-#include "server/packed_body.h"
+#include "server/gzip.h"
 #include "server/series_names.h"
+#include "server/snappy.h"
 #include "server/zstd.h"
 
 namespace headway::server {
@@ -451,7 +452,7 @@ HttpResponse ForeignPoints::Answer(const HttpRequest& request) {
   std::string unpacked;
   if (!encoding.empty() && encoding != "identity") {
     const auto unpack = encoding == "snappy" ? &UnpackSnappy
-                        : encoding == "gzip" ? &UnpackGzip
+                        : encoding == "gzip" ? &Gunzip
                                              : &Decompress;
     Result<std::string> whole = unpack(request.body, limits::kServerRequestBytes);
     if (!whole.ok()) return Error(request, whole.status());
