@@ -33,6 +33,10 @@ if(HEADWAY_SANITIZE)
   add_link_options(-fsanitize=${HEADWAY_SANITIZE})
 endif()
 
+if(HEADWAY_UNITY)
+  find_package(Python3 3.10 REQUIRED COMPONENTS Interpreter)
+endif()
+
 find_program(HEADWAY_CCACHE ccache)
 if(HEADWAY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${HEADWAY_CCACHE})

@@ -22,6 +22,7 @@ function(headway_room room)
   if(sources)
     add_library(${library} STATIC ${sources} ${headers})
     set(scope PUBLIC)
+    headway_unity(${library} ${sources})
     target_link_libraries(${library} PRIVATE ${arg_LIBS})
     target_compile_definitions(${library} PRIVATE HEADWAY_VERSION="${PROJECT_VERSION}")
   else()
@@ -50,14 +51,37 @@ function(headway_room room)
   endif()
 endfunction()
 
+# With HEADWAY_UNITY, compiles the files of a target in groups: headway_unity(<target> <files>...)
+# tools/unity_groups says which; they are chosen anew whenever CMake runs.
+function(headway_unity target)
+  if(NOT HEADWAY_UNITY)
+    return()
+  endif()
+  execute_process(COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/unity_groups ${ARGN}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE lines
+    OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE "\n" ";" lines "${lines}")
+  foreach(line IN LISTS lines)
+    string(REGEX MATCH "^([0-9]+) (.*)$" line "${line}")
+    set_source_files_properties(${CMAKE_MATCH_2} PROPERTIES
+      UNITY_GROUP ${target}_${CMAKE_MATCH_1})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
 # A GoogleTest program: headway_gtest(<name> LABEL <tier> SOURCES <files>... LIBS <targets>...)
 # Paths in a test are relative to the root of the repository.
 function(headway_gtest name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "SOURCES;LIBS")
   find_package(GTest REQUIRED)
   add_executable(${name} ${arg_SOURCES})
+  headway_unity(${name} ${arg_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${arg_LIBS} GTest::gtest_main)
+  if(NOT TARGET ${arg_LABEL}_tests)
+    add_custom_target(${arg_LABEL}_tests)
+  endif()
+  add_dependencies(${arg_LABEL}_tests ${name})
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL}
     ENVIRONMENT "GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/test-results/${name}.xml")
@@ -88,6 +112,11 @@ function(headway_pytests prefix)
       "PYTHONPATH=path_list_prepend:${PROJECT_BINARY_DIR}/python"
       "PYTHONDONTWRITEBYTECODE=set:1")
   endforeach()
+endfunction()
+
+# Starts tests before all others: what takes a minute must not be what all else waits for at the end.
+function(headway_long_tests)
+  set_tests_properties(${ARGN} PROPERTIES COST 60)
 endfunction()
 
 # A google-benchmark program in bench/: headway_bench(<name> SOURCES <files>... LIBS <targets>...)
