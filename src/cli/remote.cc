@@ -262,7 +262,8 @@ Result<Shipped> Ship(const ShipOptions& options) {
                            .project = options.project,
                            .run = options.run,
                            .uid = options.uid,
-                           .file = options.file},
+                           .file = options.file,
+                           .foreign = options.uid.has_value()},
                           &client);
   const auto tell = [&](const std::string& text) {
     beside.controlled() ? beside.Tell(text) : Complain("warning: " + text);

@@ -17,8 +17,8 @@ class ShipCommand final : public Command {
     description->Text(
         "Sends the journals below a data directory to a server, as they are; what it has "
         "acknowledged, which it does once that is durable, is not sent again. They are read only: "
-        "nothing is deleted, and the processes that write them notice nothing. Journals that were "
-        "imported stay here.");
+        "nothing is deleted, and the processes that write them notice nothing. What was imported, "
+        "and copies of journals, are sent where their RUN is named.");
     DescribeOptionalRun(description, &run_);
     description->Flag("--follow", &follow_,
                       "go on while a process of these runs lives, each second");

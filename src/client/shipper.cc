@@ -54,7 +54,9 @@ struct Shipper::Load {
 /// One journal on its way.
 struct Shipper::Journal {
   explicit Journal(transfer::Source opened)
-      : source(std::move(opened)), salt(journal::SaltOf(source.header.uid)) {}
+      : source(std::move(opened)),
+        salt(journal::SaltOf(source.header.uid)),
+        foreign(!transfer::IsOriginal(source)) {}
 
   /// Adds what is new to the request, as far as there is room; true when that is all there is.
   Result<bool> AddTo(Load* load);
@@ -67,6 +69,7 @@ struct Shipper::Journal {
 
   transfer::Source source;
   std::uint32_t salt;
+  bool foreign;
   bool asked = false;  // where the server is
   bool header_needed = false;
   bool complete = false;  // the server keeps all there will ever be, and knows it
@@ -77,7 +80,8 @@ struct Shipper::Journal {
   // The same once the request that is being made has arrived.
   std::uint64_t next_end = 0;
   std::vector<Gap> next_gaps;
-  bool seen = true;  // whether it lives can be told; it counts as alive until all has been sent
+  bool waits = true;  // for more: of a copy whose writer nobody sees there may be none
+  bool seen = true;   // whether it lives can be told; it counts as alive until all has been sent
 };
 
 Status Shipper::Journal::ReadSlots(std::uint64_t first, std::uint64_t count,
@@ -215,13 +219,19 @@ Result<bool> Shipper::Journal::AddTo(Load* load) {
   next_gaps = gaps;
   if (load->request.pieces_size() >= kRequestPieces) return false;
   if (!asked) {
-    AddPiece(load)->set_writer(v1::WRITER_STATE_UNSPECIFIED);
+    v1::JournalPiece* const question = AddPiece(load);
+    question->set_writer(v1::WRITER_STATE_UNSPECIFIED);
+    // A copy may have got another name.
+    if (foreign) question->set_header(source.bytes.data(), source.bytes.size());
     return false;
   }
   // Life first, then the file: what a dead writer has left is all there then.
   const Liveness liveness = journal::ProbeLiveness(source.fd.get(), source.header);
-  const bool all = liveness == Liveness::kDead;
-  seen = liveness != Liveness::kUnknown;
+  // What was imported will not grow, whatever is known of who once wrote it.
+  const bool imported = source.header.origin == journal::Origin::kImport;
+  const bool all = liveness == Liveness::kDead || imported;
+  seen = liveness != Liveness::kUnknown || imported;
+  waits = seen || !foreign;
   const bool had_gaps = !gaps.empty();
   const Result<bool> gaps_done = AddGaps(all, load);
   if (!gaps_done.ok()) return gaps_done.status();
@@ -322,7 +332,9 @@ Result<bool> Shipper::Round() {
     if (journal->complete) complete_uids_.push_back(journal->source.header.uid);
     return journal->complete;
   });
-  return journals_.size() == refused;
+  const auto left_alone = static_cast<std::size_t>(
+      std::ranges::count_if(journals_, [](const auto& journal) { return !journal->waits; }));
+  return journals_.size() <= refused + left_alone;
 }
 
 // False: the server has less than was thought, or does not know a journal.

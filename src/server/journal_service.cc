@@ -88,6 +88,23 @@ Status CheckScope(const Caller& caller, const store::JournalIdentity& journal) {
   return OkStatus();
 }
 
+// Asks what is kept of the journal.
+bool IsQuestion(const v1::JournalPiece& piece) {
+  return wire::SlotsOf(piece) == 0 && piece.writer() == v1::WRITER_STATE_UNSPECIFIED &&
+         (piece.header().empty() || piece.counters().empty());
+}
+
+// A copy under another name is of another run, but it is the same journal.
+Status CheckRun(const std::string& header, const store::JournalIdentity& known) {
+  const Result<journal::Header> said =
+      journal::DecodeHeader(reinterpret_cast<const std::byte*>(header.data()), header.size(),
+                            "journal " + ToHex(known.uid));
+  if (!said.ok() || said->run_uid == known.run_uid) return OkStatus();
+  return {Code::kAlreadyExists, "journal " + ToHex(known.uid) + " is kept here as one of run \"" +
+                                    known.run + "\", and can't be one of run \"" + said->run +
+                                    "\", too"};
+}
+
 Status CheckShape(const v1::JournalPiece& piece) {
   if (piece.uid().size() != sizeof(JournalUid::bytes)) return Bad("a uid has 16 bytes");
   if (piece.slots().size() % kSlotBytes != 0) return Bad("slots have 32 bytes each");
@@ -191,7 +208,10 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
       store::Journal journal;
       if (found.ok()) {
         journal = *std::move(found);
-      } else if (piece.header().empty()) {
+        if (!piece.header().empty()) {
+          HEADWAY_RETURN_IF_ERROR(CheckRun(piece.header(), journal.identity));
+        }
+      } else if (piece.header().empty() || IsQuestion(piece)) {
         position->set_header_needed(true);
         continue;
       } else {
@@ -232,9 +252,7 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
     position->set_complete(journal.state.writer == Liveness::kDead);
     if (piece.first_slot() > have) continue;  // a gap: the position tells
     if (position->complete()) continue;       // nothing changes any more
-    if (count == 0 && piece.header().empty() && piece.writer() == v1::WRITER_STATE_UNSPECIFIED) {
-      continue;  // a question
-    }
+    if (IsQuestion(piece)) continue;
 
     if (piece.has_checksum()) {
       const Result<bool> fits = Fits(uid, piece, known->second.stored);

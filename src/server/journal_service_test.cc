@@ -182,6 +182,24 @@ TEST_F(JournalServiceTest, HolesAreFilledAndNothingElseChanges) {
   EXPECT_EQ(Kept(), Slot(0, 0) + Slot(1, 1) + damaged + Slot(3, 3));
 }
 
+TEST_F(JournalServiceTest, AQuestionWithAHeaderAsksForItsRun) {
+  v1::JournalPiece question;
+  question.set_uid(Uid());
+  question.set_header(HeaderBytes());
+  EXPECT_TRUE(Put(question).header_needed());
+  EXPECT_FALSE(store_->FindJournal(header_.uid).ok()) << "it only asks";
+  Put(Piece(0, Slots(0, 3)));
+  EXPECT_EQ(Put(question).slots(), 3u);
+  EXPECT_EQ(store_->FindJournal(header_.uid)->state.writer, Liveness::kAlive);
+  // The same journal under another name is of another run.
+  header_.run = "renamed";
+  header_.run_uid = RandomUid<RunUid>();
+  question.set_header(HeaderBytes());
+  const Status status = Send({question}).status();
+  EXPECT_EQ(status.code(), Code::kAlreadyExists);
+  EXPECT_NE(status.message().find("one of run \"r\""), std::string::npos) << status.message();
+}
+
 TEST_F(JournalServiceTest, TheEndIsToldWithAChecksum) {
   Put(Piece(0, Slots(0, 3)));
   v1::JournalPiece end = Piece(3, "", false);

@@ -52,12 +52,12 @@ class StoredBytes : public journal::JournalBytes {
   }
 
   /// Also looks at what is there now: a reader does so before it reads on.
-  Result<Liveness> Probe(const journal::Header&) override {
+  Result<Liveness> Probe(const journal::Header& header) override {
     Result<store::Journal> now = store_->FindJournal(journal_.identity.uid);
     if (!now.ok()) return now.status();
     journal_ = *std::move(now);
     window_.clear();  // holes may have been filled
-    return hearing_.Of(journal_.state);
+    return hearing_.Of(journal_.state, header);
   }
 
   void Release() override { std::string().swap(window_); }
@@ -96,6 +96,11 @@ Liveness Hearing::Of(const store::JournalState& state) const {
   const std::int64_t silence = clock->Wall().ns - std::max(state.heard, since);
   const bool gone = silence > limits::kServerSilenceSeconds * kNanosPerSecond;
   return state.writer == Liveness::kAlive && gone ? Liveness::kDead : state.writer;
+}
+
+Liveness Hearing::Of(const store::JournalState& state, const journal::Header& header) const {
+  if (header.origin != journal::Origin::kImport) return Of(state);
+  return header.import_dead ? Liveness::kDead : Liveness::kUnknown;
 }
 
 Result<std::vector<StoredJournal>> ListStoredJournals(store::RecordStore* store,

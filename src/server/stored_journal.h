@@ -21,6 +21,8 @@ struct Hearing {
   std::int64_t since = 0;  ///< wall time: before it this server heard nobody
 
   Liveness Of(const store::JournalState& state) const;
+  /// The same, but that what was imported says itself what was known of its writer.
+  Liveness Of(const store::JournalState& state, const journal::Header& header) const;
 };
 
 struct StoredJournal {

@@ -7,16 +7,13 @@
 #include "journal/directory.h"
 
 namespace headway::transfer {
-namespace {
 
-// The file that its writer made, and not a copy. Numbers of devices may change with a reboot.
+// Numbers of devices may change with a reboot.
 bool IsOriginal(const Source& source) {
   struct stat info;
   return source.header.origin != journal::Origin::kImport && ::fstat(source.fd.get(), &info) == 0 &&
          static_cast<std::uint64_t>(info.st_ino) == source.header.inode;
 }
-
-}  // namespace
 
 Result<Source> OpenSource(const std::string& path) {
   Source source;
@@ -50,7 +47,7 @@ Status SourceFinder::LookInto(const std::string& project, const std::string& run
     known_.insert(path);
     uids_.insert(ToHex(source->header.uid));
     if (scope_.uid && source->header.run_uid != *scope_.uid) continue;
-    if (IsOriginal(*source)) found(*std::move(source));
+    if (scope_.foreign || IsOriginal(*source)) found(*std::move(source));
   }
   return OkStatus();
 }

@@ -39,6 +39,7 @@ struct Scope {
   std::string run = {};
   std::optional<RunUid> uid = {};
   std::string file = {};  ///< of a run: only the journal of this name
+  bool foreign = false;   ///< also what was imported, and copies of journals
 };
 
 /// An open journal of this machine.
@@ -51,6 +52,9 @@ struct Source {
   std::string name() const { return path.substr(path.rfind('/') + 1); }
 };
 
+/// Whether it is the file that a process of this machine made: no copy, and not imported.
+bool IsOriginal(const Source& source);
+
 /// As JournalReader::Open.
 Result<Source> OpenSource(const std::string& path);
 
@@ -60,7 +64,8 @@ class SourceFinder {
   explicit SourceFinder(Scope scope) : scope_(std::move(scope)) {}
 
   /// Looks again. What can't be opened is asked for again the next time. Copies and imports are no
-  /// journals of this machine. An error says which directory can't be listed.
+  /// journals of this machine, and not handed out unless the scope says so. An error says which
+  /// directory can't be listed.
   Status Look(const std::function<void(Source)>& found);
 
   /// Uids of all journals there are, as of the last Look without a run's uid in its scope.

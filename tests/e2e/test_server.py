@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, Headway, wait_until
+from conftest import EXAMPLES, ROOT, Headway, wait_until
 
 TRAIN = """
 import os, random, sys, time
@@ -629,3 +629,45 @@ def test_it_ends_when_it_is_told_to(headway: Headway, server: Server) -> None:
     out, _ = server.process.communicate(timeout=30)
     assert server.process.returncode == 0 and out == "headway serve: ending\n"
     assert os.path.exists(server.folder / "server/records.sqlite")
+
+
+def test_an_imported_run_is_shipped_where_it_is_named(
+    headway: Headway, server: Server, tmp_path: Path
+) -> None:
+    names = [path.stem for path in sorted(EXAMPLES.glob("*.jsonl"))]
+    for name in names:
+        headway("import", EXAMPLES / f"{name}.jsonl", "--run", f"jsonl-{name}")
+    said = [{"job_start_time": 1.5}, {"step_count": 0, "step_start_time": 2.5},
+            {"step_count": 1, "step_start_time": 4.0}, {"job_end_time": 9.25}]  # fmt: skip
+    log = [
+        {"insertId": f"i{number}", "jsonPayload": {"job_name": "log", **what}}
+        for number, what in enumerate(said)
+    ]
+    headway("import", "-", "--as", "cloud-logging", input=json.dumps(log))
+    headway(*train(headway, tmp_path, "recorded", 1, 50))
+    # Journals of another machine, and some that are here, too, under another name.
+    headway(*train(headway, tmp_path, "moved", 2, 50))
+    for path in journals(headway):
+        if "/moved/" in str(path) or "/recorded/" in str(path):
+            (tmp_path / "away").mkdir(exist_ok=True)
+            shutil.copy(path, tmp_path / "away" / path.name)
+        if "/recorded/" in str(path):
+            headway("import", tmp_path / "away" / path.name, "--run", "renamed")
+        if "/moved/" in str(path):
+            path.unlink()
+            headway("import", tmp_path / "away" / path.name)
+    headway("export", "recorded", "--as", "tensorboard", "--out", tmp_path / "tb")
+    headway("import", *(tmp_path / "tb").rglob("events.*"), "--as", "tensorboard", "--run", "board")
+    nothing = headway.json("ship", "--project", "default", env=server.env)
+    recorded = len([one for one in journals(headway) if "/recorded/" in str(one)])
+    assert nothing["journals"] == recorded, "only what was recorded here goes by itself"
+    for run in [*(f"jsonl-{name}" for name in names), "log", "moved", "board"]:
+        sent = headway.json("ship", run, env=server.env)
+        assert sent["journals"] >= 1, run
+        again = headway.json("ship", run, env=server.env)
+        assert again == {"journals": sent["journals"], "slots_sent": 0}
+        same_everywhere(headway, server, run)
+        here = headway("export", run, "--as", "jsonl").stdout
+        assert headway("export", run, "--as", "jsonl", env=server.env).stdout == here
+    refused = headway("ship", "renamed", env=server.env, code=1).stderr
+    assert 'is kept here as one of run "recorded"' in refused
