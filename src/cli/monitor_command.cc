@@ -9,8 +9,10 @@
 #include "cli/commands.h"
 #include "cli/monitor_sinks.h"
 #include "cli/place.h"
+#include "cli/remote.h"
 #include "cli/text.h"
 #include "monitor/monitor.h"
+#include "runs/follower.h"
 
 namespace headway::cli {
 namespace {
@@ -22,7 +24,10 @@ class MonitorCommand final : public Command {
         "Reads the run's journals as they are written, which costs the training nothing, and tells "
         "destinations now and then what share of its time was progress. It goes on until it gets "
         "SIGINT or SIGTERM, or until the process it runs beside has ended; then it tells the final "
-        "values. How it does stands in DIR/monitors/PROJECT/RUN.");
+        "values. How it does stands in DIR/monitors/PROJECT/RUN. With a server the run may be "
+        "recorded "
+        "anywhere: its records are asked for there, a server that can't be reached is tried again, "
+        "and without --beside it also ends once the run has completed, or was silent for a day.");
     DescribeRun(description, &run_);
     description->Duration("--every", &every_,
                           "how often the numbers of the whole run go out (30s)");
@@ -44,8 +49,12 @@ class MonitorCommand final : public Command {
                         "what whoever starts it leaves out, for headway doctor; may be repeated");
     beside_.Describe(description);
     DescribePlace(description, &place_);
+    DescribeServer(description, &place_);
     description->Example("headway monitor llama-7b --tensorboard /logs/llama-7b --window 1h",
                          "curves of goodput and badput in TensorBoard while it trains");
+    description->Example(
+        "headway monitor llama-7b --server https://goodput:8460 --prometheus-listen 9464",
+        "the same run for Prometheus, from another machine");
   }
 
   Result<int> Run(const Context&) override {
@@ -56,6 +65,7 @@ class MonitorCommand final : public Command {
 
  private:
   Result<int> Watch() {
+    HEADWAY_RETURN_IF_ERROR(ResolveServer(&place_));
     HEADWAY_RETURN_IF_ERROR(Resolve(&place_));
     HEADWAY_RETURN_IF_ERROR(CheckName("RUN", run_));
     Result<monitor::Options> options = MakeOptions();
@@ -67,6 +77,8 @@ class MonitorCommand final : public Command {
     sinks_.whole = options->whole_every_ns > 0;
     sinks_.windows.insert(options->windows.begin(), options->windows.end());
     sinks_.exact = options->accounting.exact;
+    Result<std::unique_ptr<runs::GrowingRun>> reader = OpenReader();
+    if (!reader.ok()) return reader.status();
     // First of all: sinks open files and start threads.
     HEADWAY_RETURN_IF_ERROR(beside_.Begin());
     Result<std::vector<std::unique_ptr<monitor::Sink>>> sinks = OpenSinks(sinks_);
@@ -79,8 +91,14 @@ class MonitorCommand final : public Command {
       return sinks.status();
     }
     beside_.LeaveDirectory();
-    if (!beside_.controlled()) TellWhetherItWaits(options->dirs);
-    monitor::Monitor monitor(*std::move(options), *std::move(sinks));
+    if (!beside_.controlled()) {
+      if (place_.server.empty()) TellWhetherItWaits();
+      options->tell = [this](const std::string& news) {
+        Complain(PrintableLine(run_) + " at " + place_.server + ": " + news);
+      };
+    }
+    options->until_end = !place_.server.empty() && beside_.company().beside == 0;
+    monitor::Monitor monitor(*std::move(options), *std::move(reader), *std::move(sinks));
     const bool delivered = monitor.Run(beside_.company());
     if (!beside_.controlled()) {
       for (const monitor::DestinationState& one : monitor.state().destinations) {
@@ -96,10 +114,18 @@ class MonitorCommand final : public Command {
   }
 
   // A name may be mistyped.
-  void TellWhetherItWaits(const std::vector<std::string>& dirs) const {
-    const Result<runs::Run> run = runs::Find(dirs, place_.project, run_);
+  void TellWhetherItWaits() const {
+    const Result<runs::Run> run = runs::Find(place_.dirs, place_.project, run_);
     if (run.status().code() != Code::kNotFound) return;
     Complain("waiting for run \"" + PrintableLine(run_) + "\": nothing is recorded of it yet");
+  }
+
+  Result<std::unique_ptr<runs::GrowingRun>> OpenReader() const {
+    if (!place_.server.empty()) return FollowAtServer(place_, run_);
+    std::vector<std::string> dirs;
+    for (const std::string& dir : place_.dirs) dirs.push_back(Absolute(dir));
+    return std::unique_ptr<runs::GrowingRun>(
+        std::make_unique<runs::Follower>(std::move(dirs), place_.project, run_));
   }
 
   // It may not stay where it was started.
@@ -111,7 +137,6 @@ class MonitorCommand final : public Command {
 
   Result<monitor::Options> MakeOptions() {
     monitor::Options options;
-    for (const std::string& dir : place_.dirs) options.dirs.push_back(Absolute(dir));
     options.project = place_.project;
     options.run = run_;
     options.accounting.exact = accounting_ != "compat";
@@ -152,7 +177,8 @@ class MonitorCommand final : public Command {
     }
     if (final_) options.final_ns = *final_;
     options.left_out = left_out_;
-    options.state_directory = monitor::StateDirectory(place_.dirs.front(), place_.project, run_);
+    options.state_directory =
+        monitor::StateDirectory(Absolute(place_.dirs.front()), place_.project, run_);
     return options;
   }
 

@@ -8,6 +8,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "base/clock.h"
@@ -15,6 +16,7 @@
 #include "base/utf8.h"
 #include "cli/output.h"
 #include "cli/server_call.h"
+#include "cli/server_run.h"
 #include "cli/text.h"
 #include "client/server_client.h"
 #include "client/shipper.h"
@@ -100,10 +102,7 @@ class RemoteRun final : public AskedRun {
   }
 
   static Status AddWriter(const v1::JournalRecords& part, RunRecords* all) {
-    std::string bytes = part.header();
-    bytes.resize(std::max(bytes.size(), journal::kHeaderBytes), '\0');
-    const Result<journal::Header> header = journal::DecodeHeader(
-        reinterpret_cast<const std::byte*>(bytes.data()), bytes.size(), "a journal of the server");
+    const Result<journal::Header> header = HeaderOf(part);
     if (!header.ok()) return header.status();
     all->writers.push_back(journal::ToModelWriter(*header));
     all->liveness.push_back(wire::FromProto(part.writer()));
@@ -160,6 +159,31 @@ class RemoteRun final : public AskedRun {
   std::string label_;
   v1::TimeSelection time_;
   std::optional<std::int64_t> as_of_;
+};
+
+// The connection that it is read over.
+class FollowedRun final : public ServerRun {
+ public:
+  FollowedRun(const Place& place, std::string run)
+      : ServerRun(
+            [this](const v1::ListRecordsRequest& request, v1::ListRecordsResponse* page) {
+              return client_.Call("headway.v1.RecordService.ListRecords", request, page);
+            },
+            place.project, std::move(run)),
+        client_({.url = place.server, .token = place.token, .ca = place.ca}, &clock_,
+                &interrupted_) {}
+
+  // A certificate that was trusted may be renewed.
+  bool IsLost() const override {
+    return ServerRun::IsLost() || (client_.distrusts() && starts() == 0);
+  }
+  void Interrupt(bool stop) override { interrupted_ = stop; }
+  void Hurry(MonoNs until) override { client_.set_deadline(until); }
+
+ private:
+  SystemClock clock_;
+  std::atomic<bool> interrupted_ = false;
+  client::ServerClient client_;
 };
 
 // Endings: what asks the sender to end. A signal: what has been recorded until then is still sent,
@@ -233,6 +257,12 @@ Result<RunConfig> AskServerConfig(const Place& place, const std::string& label) 
   }
   TellProblems(problems);
   return wire::FromProto(answer);
+}
+
+Result<std::unique_ptr<runs::GrowingRun>> FollowAtServer(const Place& place,
+                                                         const std::string& run) {
+  HEADWAY_RETURN_IF_ERROR(CheckLabel(run));
+  return std::unique_ptr<runs::GrowingRun>(std::make_unique<FollowedRun>(place, run));
 }
 
 std::function<Result<bool>()> ShippingRounds(const transfer::Scope& scope,
@@ -319,6 +349,10 @@ Result<std::unique_ptr<AskedRun>> AskServer(const Place&, const std::string&, co
 }
 
 Result<RunConfig> AskServerConfig(const Place&, const std::string&) { return NoServersBuilt(); }
+
+Result<std::unique_ptr<runs::GrowingRun>> FollowAtServer(const Place&, const std::string&) {
+  return NoServersBuilt();
+}
 
 std::function<Result<bool>()> ShippingRounds(const transfer::Scope&, const std::string&,
                                              const std::string&, const std::string&) {

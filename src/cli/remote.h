@@ -13,6 +13,7 @@
 #include "cli/beside.h"
 #include "cli/place.h"
 #include "model/config.h"
+#include "runs/growing_run.h"
 #include "transfer/source.h"
 
 /// What commands do with a server. Unimplemented where headway was built without that.
@@ -26,6 +27,11 @@ Result<std::unique_ptr<AskedRun>> AskServer(const Place& place, const std::strin
 /// The configurations of the run as the server of `place` knows them; what it could not read is
 /// told on standard error.
 Result<RunConfig> AskServerConfig(const Place& place, const std::string& label);
+
+/// The newest run of that name at the server of `place`, to be read on as it grows; nothing is
+/// asked yet. NotFound: none can have that name.
+Result<std::unique_ptr<runs::GrowingRun>> FollowAtServer(const Place& place,
+                                                         const std::string& run);
 
 /// Rounds of bringing the journals of `scope` to a server, for a helper: each returns whether
 /// nothing is left to do.

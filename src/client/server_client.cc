@@ -3,6 +3,7 @@
 #include <simdjson.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -127,7 +128,9 @@ Status ServerClient::Call(std::string_view method, const google::protobuf::Messa
   }
   if (!packed.empty()) http.headers.emplace_back("Content-Encoding", "zstd");
   http.body = packed.empty() ? body : packed;
-  const Result<net::Response> answer = http_->Send(http, clock_->Mono() + kPatienceNs);
+  MonoNs until = clock_->Mono() + kPatienceNs;
+  if (deadline_) until = std::min(until, *deadline_);
+  const Result<net::Response> answer = http_->Send(http, until);
   distrusts_ = answer.status().code() == Code::kFailedPrecondition;
   if (!answer.ok()) {
     if (distrusts_) {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -37,6 +38,9 @@ class ServerClient {
   Status Call(std::string_view method, const google::protobuf::Message& request,
               google::protobuf::Message* response, bool dense = false);
 
+  /// Calls end by then at the latest.
+  void set_deadline(MonoNs deadline) { deadline_ = deadline; }
+
   /// Whether the last call failed because the server's certificate is not trusted.
   bool distrusts() const { return distrusts_; }
 
@@ -45,6 +49,7 @@ class ServerClient {
  private:
   ServerAddress address_;
   const Clock* clock_;
+  std::optional<MonoNs> deadline_;
   bool distrusts_ = false;
   std::unique_ptr<net::HttpClient> http_;
 };

@@ -1,5 +1,7 @@
 #include "monitor/company.h"
 
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -9,6 +11,7 @@
 #include <cerrno>
 #include <charconv>
 #include <string_view>
+#include <utility>
 
 namespace headway::monitor {
 
@@ -43,6 +46,26 @@ Word Listen(int control, std::string* heard) {
 bool TakeSignals(int signals) {
   std::array<signalfd_siginfo, 8> taken;
   return signals >= 0 && ::read(signals, taken.data(), sizeof taken) > 0;
+}
+
+WordWatch::WordWatch(const Company& company, std::function<void()> heard)
+    : over_(::eventfd(0, EFD_CLOEXEC)) {
+  if (!over_.ok()) return;  // without it nobody is told
+  thread_ = std::thread([company, over = over_.get(), heard = std::move(heard)] {
+    std::array<pollfd, 4> ready = {{{over, POLLIN, 0},
+                                    {company.signals, POLLIN, 0},
+                                    {company.control, POLLIN, 0},
+                                    {company.process, POLLIN, 0}}};
+    while (::poll(ready.data(), ready.size(), -1) < 0 && errno == EINTR) {
+    }
+    if (ready[0].revents == 0) heard();
+  });
+}
+
+WordWatch::~WordWatch() {
+  if (!thread_.joinable()) return;
+  (void)::eventfd_write(over_.get(), 1);
+  thread_.join();
 }
 
 void TellReady(int control) {

@@ -1,8 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <thread>
+
+#include "base/files.h"
 
 namespace headway::monitor {
 
@@ -29,6 +33,20 @@ Word Listen(int control, std::string* heard);
 
 /// Takes the signals that have come.
 bool TakeSignals(int signals);
+
+/// Calls `heard`, from a thread of its own, once there is a word of the process beside or a signal;
+/// neither is taken. For what may take long meanwhile; until it is destroyed.
+class WordWatch {
+ public:
+  WordWatch(const Company& company, std::function<void()> heard);
+  ~WordWatch();
+  WordWatch(const WordWatch&) = delete;
+  WordWatch& operator=(const WordWatch&) = delete;
+
+ private:
+  UniqueFd over_;
+  std::thread thread_;
+};
 
 /// Sends "ready\n" if that is possible without waiting.
 void TellReady(int control);

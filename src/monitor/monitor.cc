@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <utility>
 
 namespace headway::monitor {
@@ -15,6 +16,7 @@ namespace {
 constexpr std::int64_t kMostMadeUp = 60;
 constexpr std::int64_t kPatienceNs = 10 * kNanosPerSecond;
 constexpr std::int64_t kNotingNs = kNanosPerSecond / 10;
+constexpr std::int64_t kReadingNs = 30 * kNanosPerSecond;  // for the last reading, from far away
 
 int Milliseconds(std::int64_t ns) {
   return static_cast<int>(std::clamp<std::int64_t>((ns + 999'999) / 1'000'000, 0, 60'000));
@@ -44,9 +46,11 @@ State BeginState(const Options& options) {
   return state;
 }
 
-Monitor::Monitor(Options options, std::vector<std::unique_ptr<Sink>> sinks)
+Monitor::Monitor(Options options, std::unique_ptr<runs::GrowingRun> reader,
+                 std::vector<std::unique_ptr<Sink>> sinks)
     : options_(std::move(options)),
-      sampler_(options_.dirs, options_.project, options_.run, options_.accounting),
+      reader_(std::move(reader)),
+      sampler_(reader_.get(), options_.project, options_.run, options_.accounting),
       begin_(SystemClock::MonoNow()),
       state_file_(options_.state_directory) {
   state_ = BeginState(options_);
@@ -69,7 +73,44 @@ MonoNs Monitor::NextDue() const {
   for (const Stream& stream : streams_) {
     due = std::min(due, begin_ + (stream.taken + 1) * stream.every_ns);
   }
-  return due;
+  return std::max(due, retry_.next());
+}
+
+Status Monitor::Refresh(WallNs at, WallNs now, const Company& company) {
+  if (!reader_->IsFar()) return sampler_.Refresh(at, now);
+  // Whoever asks us to end need not wait for a server.
+  reader_->Interrupt(false);
+  std::atomic<bool> heard = false;
+  const WordWatch watch(company, [this, &heard] {
+    heard = true;
+    reader_->Interrupt(true);
+  });
+  const Status status = sampler_.Refresh(at, now);
+  return heard && !status.ok() ? Status(Code::kCancelled, status.message()) : status;
+}
+
+void Monitor::NoteReading() {
+  if (reading_.code() == Code::kCancelled) return;
+  if (!reading_.ok()) state_.problem = reading_.message();
+  if (!reader_->IsFar() || reader_->IsLost() || told_ == reading_.code()) return;
+  std::string news = "the run can be read";
+  if (!reading_.ok()) {
+    news = reading_.message();
+    news += reading_.code() == Code::kNotFound ? "; waiting for it" : "; trying again";
+  }
+  told_ = reading_.code();
+  if (options_.tell) options_.tell(news);
+}
+
+// Whether nothing more is to come of the run, as of the last time it was read.
+bool Monitor::IsOver() {
+  constexpr std::int64_t kSilenceNs = 24 * 3600 * kNanosPerSecond;
+  if (reader_->IsLost()) return true;
+  if (!options_.until_end || !reading_.ok() || reader_->live()) return false;
+  const std::optional<std::int64_t> last = reader_->ledger()->LastTime();
+  if (!last) return false;
+  return reader_->ledger()->MakeReport().state == RunState::kCompleted ||
+         SystemClock::WallNow().ns - *last > kSilenceNs;
 }
 
 std::shared_ptr<const Sample> Monitor::TakeOne(WallNs at, WallNs now, const Wanted& wanted) {
@@ -80,26 +121,30 @@ std::shared_ptr<const Sample> Monitor::TakeOne(WallNs at, WallNs now, const Want
   return sample;
 }
 
-void Monitor::TakeDue(MonoNs now) {
+void Monitor::TakeDue(MonoNs now, const Company& company) {
   // In order of time, for what was read once is not taken back.
-  std::vector<std::pair<MonoNs, const Stream*>> all;
+  std::vector<std::pair<MonoNs, Stream*>> all;
   for (Stream& stream : streams_) {
     const std::int64_t due = (now - begin_) / stream.every_ns;
-    const std::int64_t first = std::max(stream.taken + 1, due - kMostMadeUp);
-    for (std::int64_t i = first; i <= due; ++i) {
+    stream.taken = std::max(stream.taken, due - kMostMadeUp - 1);
+    for (std::int64_t i = stream.taken + 1; i <= due; ++i) {
       all.emplace_back(begin_ + i * stream.every_ns, &stream);
     }
-    stream.taken = std::max(stream.taken, due);
   }
-  std::ranges::stable_sort(all, {}, &std::pair<MonoNs, const Stream*>::first);
+  std::ranges::stable_sort(all, {}, &std::pair<MonoNs, Stream*>::first);
   const WallNs wall = SystemClock::WallNow() - (SystemClock::MonoNow() - now);
   for (const auto& [due, stream] : all) {
     const WallNs at = wall - (now - due);
-    reading_ = sampler_.Refresh(at, WallNs{wall});
-    if (!reading_.ok()) {
-      state_.problem = reading_.message();
-      continue;
+    reading_ = Refresh(at, WallNs{wall}, company);
+    NoteReading();
+    if (!reading_.ok() && reader_->IsFar() && reading_.code() != Code::kNotFound) {
+      // What was recorded meanwhile is there later: these samples, too.
+      retry_.Failed({});
+      return;
     }
+    retry_.Succeeded();
+    ++stream->taken;
+    if (!reading_.ok()) continue;
     const auto sample = TakeOne(at, SystemClock::WallNow(), stream->wanted);
     for (const std::unique_ptr<Courier>& courier : couriers_) courier->Post(sample);
   }
@@ -108,7 +153,19 @@ void Monitor::TakeDue(MonoNs now) {
 bool Monitor::Finish(MonoNs until, const Company& company) {
   std::shared_ptr<const Sample> last;
   const WallNs at = SystemClock::WallNow();
+  // What has to be sent needs its time, too.
+  const MonoNs reading_until =
+      SystemClock::MonoNow() + std::min(kReadingNs, (until - SystemClock::MonoNow()) / 2);
+  reader_->Interrupt(false);
+  reader_->Hurry(reading_until);
   reading_ = sampler_.Refresh(at, at);
+  while (reader_->IsFar() && reading_.code() == Code::kUnavailable) {
+    retry_.Failed({});
+    if (retry_.next() >= reading_until) break;
+    ::poll(nullptr, 0, Milliseconds(retry_.next() - SystemClock::MonoNow()));
+    reading_ = sampler_.Refresh(at, at);
+  }
+  NoteReading();
   if (reading_.ok()) {
     Wanted all;
     for (const Stream& stream : streams_) {
@@ -118,8 +175,6 @@ bool Monitor::Finish(MonoNs until, const Company& company) {
       if (!stream.wanted.windows.empty()) all.windows = stream.wanted.windows;
     }
     last = TakeOne(at, at, all);
-  } else {
-    state_.problem = reading_.message();
   }
   // What a destination answers in the end must come in time to be noted.
   const std::int64_t left_ns = std::max<std::int64_t>(0, until - SystemClock::MonoNow());
@@ -156,6 +211,14 @@ bool Monitor::Run(const Company& company) {
   WriteState(false);
   std::string heard;
   std::optional<std::int64_t> within_ns;
+  if (reader_->IsFar()) {
+    // Whether that works is told at once, and what there is need not be read for the first sample.
+    const WallNs now = SystemClock::WallNow();
+    reading_ = Refresh(now, now, company);
+    NoteReading();
+    WriteState(false);
+    if (IsOver()) within_ns = options_.final_ns;
+  }
   bool leave = false;
   while (!within_ns && !leave) {
     std::array<pollfd, 3> ready = {
@@ -171,8 +234,9 @@ bool Monitor::Run(const Company& company) {
     }
     const MonoNs now = SystemClock::MonoNow();
     if (!within_ns && !leave && now >= NextDue()) {
-      TakeDue(now);
+      TakeDue(now, company);
       WriteState(false);
+      if (IsOver()) within_ns = options_.final_ns;
     }
   }
   const bool done = leave || Finish(SystemClock::MonoNow() + *within_ns, company);

@@ -10,20 +10,20 @@
 
 namespace headway::monitor {
 
-Sampler::Sampler(std::vector<std::string> dirs, std::string project, std::string run,
+Sampler::Sampler(runs::GrowingRun* reader, std::string project, std::string run,
                  const Accounting& accounting)
-    : project_(std::move(project)),
+    : reader_(reader),
+      project_(std::move(project)),
       run_(std::move(run)),
-      accounting_(accounting),
-      follower_(std::move(dirs), project_, run_) {}
+      accounting_(accounting) {}
 
 // Their log, as far as it went at `until`.
 void Sampler::Account(std::int64_t until, std::int64_t future) {
-  const bool other = std::exchange(starts_, follower_.starts()) != follower_.starts();
+  const bool other = std::exchange(starts_, reader_->starts()) != reader_->starts();
   if (other) told_.clear();
   if (!other && calculator_ != nullptr && latest_ <= until && ReadOn(until, future)) return;
   calculator_ = std::make_unique<compat::Calculator>(accounting_.elastic);
-  translator_.emplace(follower_.ledger()->names(), calculator_->log());
+  translator_.emplace(reader_->ledger()->names(), calculator_->log());
   place_ = {};
   latest_ = kNoTime;
   settled_ = 0;
@@ -33,14 +33,14 @@ void Sampler::Account(std::int64_t until, std::int64_t future) {
 }
 
 bool Sampler::ReadOn(std::int64_t until, std::int64_t future) {
-  return follower_.ledger()->VisitLeads(&place_, [&](const Record& record) {
+  return reader_->ledger()->VisitLeads(&place_, [&](const Record& record) {
     if (record.time_ns <= until) {
       latest_ = std::max(latest_, record.time_ns);
     } else if (record.time_ns <= future) {
       return false;
     }  // else it can't be true, and holds up nothing
     translator_->Take(record);
-    if (follower_.MayLead(record.writer)) settled_ = calculator_->log()->entries().size();
+    if (reader_->MayLead(record.writer)) settled_ = calculator_->log()->entries().size();
     return true;
   });
 }
@@ -52,12 +52,12 @@ Sample Sampler::Take(WallNs at, WallNs now, const Wanted& wanted, Status* proble
   sample.run = run_;
   ledger::Query query;
   query.now = at.ns;
-  if (follower_.live()) query.as_of = at.ns;
-  Report whole = follower_.ledger()->MakeReport(query);
-  if (!follower_.live() && at.ns < whole.as_of) {
+  if (reader_->live()) query.as_of = at.ns;
+  Report whole = reader_->ledger()->MakeReport(query);
+  if (!reader_->live() && at.ns < whole.as_of) {
     // The run has ended since.
     query.as_of = at.ns;
-    whole = follower_.ledger()->MakeReport(query);
+    whole = reader_->ledger()->MakeReport(query);
   }
   Account(query.as_of.value_or(std::numeric_limits<std::int64_t>::max()), now.ns + kClockErrorNs);
   sample.step = whole.steps.max_productive_step.value_or(whole.steps.last_step.value_or(0));
@@ -73,7 +73,7 @@ Sample Sampler::Take(WallNs at, WallNs now, const Wanted& wanted, Status* proble
 // Who keeps entries can't take them back: what may still turn out to be another's waits.
 void Sampler::AddLog(Sample* sample) {
   const compat::EntryLog& all = *calculator_->log();
-  const std::size_t count = follower_.live() ? settled_ : all.entries().size();
+  const std::size_t count = reader_->live() ? settled_ : all.entries().size();
   if (log_ == nullptr || log_->entries().size() != count) {
     auto log = std::make_shared<compat::EntryLog>(all);
     log->Keep(count);
@@ -122,7 +122,7 @@ void Sampler::AddWindow(std::int64_t seconds, const ledger::Query& query, Sample
   const std::int64_t from = to - seconds * kNanosPerSecond;
   ledger::Query within = query;
   within.window = {from, to};
-  Report report = follower_.ledger()->MakeReport(within);
+  Report report = reader_->ledger()->MakeReport(within);
   report.project = project_;
   report.run = run_;
   compat::WindowAnswer said = calculator_->Window(compat::SecondsOf(from), compat::SecondsOf(to));

@@ -12,7 +12,7 @@
 #include "ledger/compat/translator.h"
 #include "ledger/lead_place.h"
 #include "monitor/sample.h"
-#include "runs/follower.h"
+#include "runs/growing_run.h"
 
 namespace headway::monitor {
 
@@ -34,19 +34,18 @@ struct Wanted {
 /// Makes samples of a run while it is recorded. One thread; only reads.
 class Sampler {
  public:
-  Sampler(std::vector<std::string> dirs, std::string project, std::string run,
+  /// `reader` reads the run of that name and project, and must outlive it.
+  Sampler(runs::GrowingRun* reader, std::string project, std::string run,
           const Accounting& accounting);
 
   /// Reads what was recorded of the run up to `at`; of a run of which no process lives, all of it.
   /// NotFound: nothing has been recorded yet.
-  Status Refresh(WallNs at, WallNs now) { return follower_.Refresh(at.ns, now.ns + kClockErrorNs); }
+  Status Refresh(WallNs at, WallNs now) { return reader_->Refresh(at.ns, now.ns + kClockErrorNs); }
 
   /// What is known `at` that time, which is now or a little ago: of a living run nothing counts
   /// that was recorded later. O(what is new) where times do not go back. `problem` (may be null)
   /// says why there are no figures, where there are none.
   Sample Take(WallNs at, WallNs now, const Wanted& wanted, Status* problem);
-
-  const runs::Follower& follower() const { return follower_; }
 
  private:
   // Beyond it a time that has not come yet is none.
@@ -60,10 +59,10 @@ class Sampler {
   void AddWindow(std::int64_t seconds, const ledger::Query& query, Sample* sample);
   void AddStepDeviations(Sample* sample);
 
+  runs::GrowingRun* reader_;
   std::string project_;
   std::string run_;
   Accounting accounting_;
-  runs::Follower follower_;
   int starts_ = 0;
   // Their log, as far as it was read, and how far that is.
   std::unique_ptr<compat::Calculator> calculator_;

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "journal/directory.h"
 #include "journal/test_files.h"
 #include "journal/writer.h"
+#include "runs/follower.h"
 
 namespace headway::monitor {
 namespace {
@@ -51,12 +54,18 @@ class SamplerTest : public testing::Test {
   Sampler Follow(bool exact = false) {
     Accounting accounting;
     accounting.exact = exact;
-    return {{dir.path()}, "default", "r", accounting};
+    return Follow("r", accounting);
+  }
+  Sampler Follow(const std::string& run, const Accounting& accounting) {
+    readers.push_back(
+        std::make_unique<runs::Follower>(std::vector<std::string>{dir.path()}, "default", run));
+    return {readers.back().get(), "default", run, accounting};
   }
 
   ScratchDir dir;
   FakeClock clock;
   std::unique_ptr<journal::JournalWriter> writer;
+  std::vector<std::unique_ptr<runs::GrowingRun>> readers;
 };
 
 TEST_F(SamplerTest, EachStepsDeviationIsToldOnce) {
@@ -154,7 +163,7 @@ TEST_F(SamplerTest, TheLogOfAnotherProcessWaitsForThatOfTheLead) {
       journal::JournalWriter::Create(journal::RunDirectory(dir.path(), "default", "s"), options);
   ASSERT_TRUE(other.ok()) << other.status().ToString();
   (*other)->Append(journal::MetaHigh(RecordType::kJobStart, 0), (*other)->Now(), 0, 0);
-  Sampler sampler({dir.path()}, "default", "s", {});
+  Sampler sampler = Follow("s", {});
   Wanted wanted;
   wanted.log = true;
   clock.Advance(kSecond);

@@ -11,36 +11,29 @@
 #include "base/status.h"
 #include "ledger/ledger.h"
 #include "runs/clocks.h"
-#include "runs/merge.h"
+#include "runs/growing_run.h"
 #include "runs/read_ahead.h"
 #include "runs/runs.h"
 
 namespace headway::runs {
 
-/// Follower: the newest run of a name, read on as it grows. Each record is read once.
-///
-/// One thread. Only reads.
-class Follower {
+/// Follower: the newest run of a name, read on from its journals as it grows. Each record is read
+/// once. Only reads.
+class Follower final : public GrowingRun {
  public:
   Follower(std::vector<std::string> dirs, std::string project, std::string name);
 
-  /// Reads what is new: more records, more journals, who still lives. While a process of the run
-  /// lives, what was recorded after `until` (wall time) waits for a later call. NotFound while
-  /// there is no such run. Another run that has taken the name since is followed in its place.
-  /// A record of a time later than `future` can't be true, and holds up nothing.
-  Status Refresh(std::int64_t until = kNoBound, std::int64_t future = kNoBound);
+  /// Also: more journals, who still lives.
+  Status Refresh(std::int64_t until = kNoBound, std::int64_t future = kNoBound) override;
 
-  /// Of the last Refresh that went well.
+  ledger::Ledger* ledger() override { return &*ledger_; }
+  bool live() const override { return live_; }
+  bool MayLead(WriterId writer) const override { return leaders_.contains(writer); }
+  int starts() const override { return starts_; }
+  // Of the last Refresh that went well.
   const Run& run() const { return run_; }
-  ledger::Ledger* ledger() { return &*ledger_; }
-  bool live() const { return live_; }  ///< one of its processes is alive
-  /// Whether that writer of the ledger is rank 0, or a process without a rank: the one to lead its
-  /// attempt. Any other leads it only until that one is heard of.
-  bool MayLead(WriterId writer) const { return leaders_.contains(writer); }
   /// What is wrong with its journals.
   const std::vector<Status>& problems() const { return problems_; }
-  /// How often reading has begun from the start.
-  int starts() const { return starts_; }
 
  private:
   struct Known {

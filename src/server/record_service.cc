@@ -12,9 +12,8 @@
 #include "base/utf8.h"
 #include "journal/reader.h"
 #include "model/name_table.h"
-#include "model/packed_records.h"
 #include "runs/findings.h"
-#include "wire/record.h"
+#include "server/record_page.h"
 
 namespace headway::server {
 namespace {
@@ -25,24 +24,6 @@ constexpr std::size_t kBatch = 1024;
 Status BadToken() {
   return {Code::kInvalidArgument, "the page_token is none of an answer to this question"};
 }
-
-// The names of a page, each once.
-class PageNames {
- public:
-  PageNames(const NameTable* names, v1::ListRecordsResponse* page) : names_(names), page_(page) {}
-
-  std::uint32_t Of(NameId id) {
-    if (id == 0) return 0;
-    const auto [known, fresh] = places_.emplace(id, page_->names_size() + 1);
-    if (fresh) page_->add_names(std::string(names_->Text(id)));
-    return known->second;
-  }
-
- private:
-  const NameTable* names_;
-  v1::ListRecordsResponse* page_;
-  std::map<NameId, std::uint32_t> places_;
-};
 
 }  // namespace
 
@@ -91,12 +72,11 @@ class RecordService::Cursor {
       part->set_uid(journal.header.uid.bytes.data(), journal.header.uid.bytes.size());
       if (!reader_) HEADWAY_RETURN_IF_ERROR(Open());
       if (from_ == 0) {
-        const std::string& header = journal.journal.identity.header;
-        part->set_header(header.substr(0, header.find_last_not_of('\0') + 1));
+        part->set_header(HeaderOnPage(journal.journal.identity.header));
         part->set_writer(wire::ToProto(reader_->liveness()));
       }
-      PageNames names(&names_, page);
-      const Result<bool> ended = AddRecords(&left, &names, part);
+      RecordPage records(&names_, page);
+      const Result<bool> ended = AddRecords(&left, &records, part);
       if (!ended.ok()) return ended.status();
       if (!*ended) break;
       part->set_damage(ToValidUtf8(reader_->summary().Check(reader_->path()).message()));
@@ -119,14 +99,8 @@ class RecordService::Cursor {
     return OkStatus();
   }
 
-  void Put(const Record& record, PageNames* names, v1::JournalRecords* part) const {
-    const std::uint32_t name = names->Of(record.name);
-    packed_ ? AppendPacked(record, name, part->mutable_packed())
-            : wire::Fill(record, name, part->add_records());
-  }
-
   // Whether the journal has ended.
-  Result<bool> AddRecords(std::size_t* left, PageNames* names, v1::JournalRecords* part) {
+  Result<bool> AddRecords(std::size_t* left, RecordPage* records, v1::JournalRecords* part) {
     std::vector<Record> batch(kBatch);
     while (*left > 0) {
       const Result<std::size_t> got =
@@ -135,7 +109,7 @@ class RecordService::Cursor {
       if (*got == 0) {
         const std::vector<Record> found = runs::Findings(
             reader_->summary(), 0, dropped_, last_ns_, journals_[at_].anchor.has_value(), &names_);
-        for (const Record& record : found) Put(record, names, part);
+        for (const Record& record : found) records->Put(record, packed_, part);
         return true;
       }
       for (const Record& record : std::span(batch).first(*got)) {
@@ -145,7 +119,7 @@ class RecordService::Cursor {
         last_ns_ = record.time_ns;
         if (record.seq < from_) continue;  // an earlier page had it
         from_ = record.seq + 1;
-        Put(record, names, part);
+        records->Put(record, packed_, part);
         --*left;
       }
     }
@@ -180,6 +154,38 @@ std::size_t RecordService::waiting() {
   return waiting_.size();
 }
 
+std::size_t RecordService::following() {
+  const std::lock_guard lock(mutex_);
+  return following_.size();
+}
+
+Result<v1::ListRecordsResponse> RecordService::FollowRecords(
+    const RunUid& run, std::size_t size, const v1::ListRecordsRequest& request) {
+  std::unique_ptr<RecordFollower> follower;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find_if(following_, [&](const auto& one) {
+      return one->run() == run && one->token() == request.page_token();
+    });
+    if (found != following_.end()) {
+      follower = std::move(*found);
+      following_.erase(found);
+    }
+  }
+  if (follower == nullptr) {
+    follower = std::make_unique<RecordFollower>(store_, hearing_, run);
+    HEADWAY_RETURN_IF_ERROR(follower->GoTo(request.page_token()));
+  }
+  v1::ListRecordsResponse page;
+  HEADWAY_RETURN_IF_ERROR(follower->Fill(size, request.packed(), &page));
+  page.set_next_page_token(follower->token());
+  follower->Rest();
+  const std::lock_guard lock(mutex_);
+  following_.push_back(std::move(follower));
+  if (following_.size() > limits::kRecordsReaders) following_.erase(following_.begin());
+  return page;
+}
+
 Result<std::unique_ptr<RecordService::Cursor>> RecordService::Take(const RunUid& run,
                                                                    const std::string& token) {
   if (!token.empty()) {
@@ -206,6 +212,7 @@ Result<v1::ListRecordsResponse> RecordService::ListRecords(const Caller& caller,
   const Result<store::RunRow> run =
       registry_->Find(caller, ProjectOf(request.project()), request.run());
   if (!run.ok()) return run.status();
+  if (request.follow()) return FollowRecords(run->uid, *size, request);
   Result<std::unique_ptr<Cursor>> cursor = Take(run->uid, request.page_token());
   if (!cursor.ok()) return cursor.status();
   v1::ListRecordsResponse page;

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "server/connect.h"
+#include "server/record_follower.h"
 #include "server/run_registry.h"
 #include "server/stored_journal.h"
 #include "store/record_store.h"
@@ -20,7 +21,7 @@ namespace headway::server {
 /// RecordService of proto/. Any thread.
 ///
 /// A page goes on where the one before has ended without reading anything again, for some of those
-/// who ask at a time.
+/// who ask at a time, and for some of those who follow a run.
 class RecordService {
  public:
   /// All must outlive it.
@@ -34,18 +35,23 @@ class RecordService {
 
   /// How many readers wait for their next page.
   std::size_t waiting();
+  /// How many of them follow a run.
+  std::size_t following();
 
  private:
   class Cursor;
 
+  Result<v1::ListRecordsResponse> FollowRecords(const RunUid& run, std::size_t size,
+                                                const v1::ListRecordsRequest& request);
   /// The one that waits at that token, or a new one there.
   Result<std::unique_ptr<Cursor>> Take(const RunUid& run, const std::string& token);
 
   RunRegistry* registry_;
   store::RecordStore* store_;
   Hearing hearing_;
-  std::mutex mutex_;                              // of what follows
-  std::vector<std::unique_ptr<Cursor>> waiting_;  // the one that was used last comes last
+  std::mutex mutex_;                                        // of what follows
+  std::vector<std::unique_ptr<Cursor>> waiting_;            // the one that was used last comes last
+  std::vector<std::unique_ptr<RecordFollower>> following_;  // likewise
 };
 
 }  // namespace headway::server

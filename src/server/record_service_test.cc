@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -112,6 +113,63 @@ class RecordServiceTest : public testing::Test {
     return all;
   }
 
+  // Somebody who follows the run, by pages of that size; `forget`: with a new service each time.
+  class Following {
+   public:
+    Following(RecordServiceTest* test, int size, bool forget)
+        : test_(test), size_(size), forget_(forget) {}
+
+    // "rank:step" of all records that are new, and what is told beside them.
+    std::string Read() {
+      std::string all;
+      v1::ListRecordsResponse page;
+      do {
+        v1::ListRecordsRequest request;
+        request.set_run("r");
+        request.set_page_size(size_);
+        request.set_page_token(token_);
+        request.set_follow(true);
+        const Result<v1::ListRecordsResponse> got = test_->service_->ListRecords({}, request);
+        EXPECT_TRUE(got.ok()) << got.status().ToString();
+        if (!got.ok()) return all;
+        page = *got;
+        if (page.anew() || (token_.empty() && page.journals_size() > 0)) all += "anew ";
+        for (const v1::JournalRecords& part : page.journals()) all += Describe(part);
+        token_ = page.next_page_token();
+        if (forget_) {
+          test_->service_ = std::make_unique<RecordService>(test_->registry_.get(),
+                                                            test_->store_.get(), &test_->clock_);
+        }
+      } while (!page.current());
+      return all;
+    }
+
+   private:
+    std::string Describe(const v1::JournalRecords& part) {
+      if (!part.header().empty()) {
+        std::string bytes = part.header();
+        bytes.resize(journal::kHeaderBytes, '\0');
+        const Result<journal::Header> header = journal::DecodeHeader(
+            reinterpret_cast<const std::byte*>(bytes.data()), bytes.size(), "header");
+        EXPECT_TRUE(header.ok()) << header.status().ToString();
+        ranks_[part.uid()] = std::to_string(header->rank);
+      }
+      const std::string rank = ranks_[part.uid()];
+      std::string all;
+      for (const v1::Record& record : part.records()) {
+        all += rank + ":" + std::to_string(record.a()) + " ";
+      }
+      if (part.writer() == v1::WRITER_STATE_DEAD) all += rank + " is dead ";
+      return all;
+    }
+
+    RecordServiceTest* test_;
+    int size_;
+    bool forget_;
+    std::string token_;
+    std::map<std::string, std::string> ranks_;
+  };
+
   ScratchDir dir_;
   FakeClock clock_;
   std::unique_ptr<store::Store> store_;
@@ -179,11 +237,42 @@ TEST_F(RecordServiceTest, ReadersThatWaitAreBounded) {
 
 TEST_F(RecordServiceTest, TokensOfNoAnswerAreRefused) {
   const auto writer = Write(0, 3);
-  for (const std::string token : {"x", "/", "1", "00000000000000000000000000000000/0"}) {
-    v1::ListRecordsRequest request;
-    request.set_run("r");
-    request.set_page_token(token);
-    EXPECT_EQ(service_->ListRecords({}, request).status().code(), Code::kInvalidArgument) << token;
+  const std::string uid(32, '0');
+  for (const std::string& token :
+       {std::string("x"), std::string("/"), std::string("1"), uid + "/0", std::string("follow/"),
+        "follow/" + uid, "follow/" + uid + "/x", "follow/" + uid + "/" + uid + ":1:2:3/"}) {
+    for (const bool follow : {false, true}) {
+      if (!follow && token.starts_with("follow/")) continue;
+      v1::ListRecordsRequest request;
+      request.set_run("r");
+      request.set_page_token(token);
+      request.set_follow(follow);
+      EXPECT_EQ(service_->ListRecords({}, request).status().code(), Code::kInvalidArgument)
+          << token;
+    }
+  }
+}
+
+TEST_F(RecordServiceTest, WhoFollowsGetsWhatIsNew) {
+  for (const int size : {1, 3, 100}) {
+    for (const bool forget : {false, true}) {
+      run_uid_ = RandomUid<RunUid>();
+      Following following(this, size, forget);
+      const auto first = Write(0, 5);
+      EXPECT_EQ(following.Read(), "anew 0:0 0:1 0:2 0:3 0:4 ");
+      EXPECT_EQ(following.Read(), "");
+      const auto second = Write(1, 2);
+      Add(first.get(), 2);
+      EXPECT_EQ(following.Read(), "0:0 0:1 1:0 1:1 ");
+      Add(second.get(), 1);
+      EXPECT_EQ(following.Read(), "1:0 ");
+      clock_.Advance(2 * limits::kServerSilenceSeconds * kNanosPerSecond);
+      EXPECT_EQ(following.Read(), "0 is dead 1 is dead ");
+      Add(second.get(), 1);
+      EXPECT_EQ(following.Read(), "1:0 ");
+      EXPECT_EQ(service_->following(), forget ? 0u : 1u);
+      service_ = std::make_unique<RecordService>(registry_.get(), store_.get(), &clock_);
+    }
   }
 }
 

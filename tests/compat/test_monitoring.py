@@ -404,3 +404,96 @@ def test_a_pause_leaves_no_hole(tmp_path: Path, tensorboard_python: str) -> None
     assert gaps == pytest.approx([0.1] * len(gaps), abs=1e-3)
     steps = [point[0] for point in points]
     assert steps == sorted(steps) and len(set(steps)) > 7  # each as of its own time
+
+
+ELSEWHERE = """
+import sys
+from ml_goodput_measurement import monitoring, monitoring_elastic
+
+for kind, name in (
+    (monitoring.GoodputMonitor, "job"), (monitoring_elastic.ElasticGoodputMonitor, "elastic")
+):
+    monitor = kind(
+        "job", "goodput_job", sys.argv[1] + "/" + name, 30, monitoring_enabled=True,
+        include_badput_breakdown=True, include_step_deviation=True,
+    )
+    monitor.start_goodput_uploader()
+    monitor.start_step_deviation_uploader()
+    monitor.start_rolling_window_goodput_uploader([3600, 7200])
+    monitor.stop_goodput_uploader()
+    monitor.stop_step_deviation_uploader()
+    monitor.stop_rolling_window_goodput_uploader()
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """A server, as variables."""
+    program = Path(os.environ["HEADWAY_BIN"]) / "headway"
+    folder = tmp_path / "far"
+    process = subprocess.Popen(
+        [program, "serve", "--dir", folder, "--listen", "127.0.0.1:0"],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    url = process.stdout.readline().removeprefix("headway serve: ").strip()
+    process.stdout.readline()
+    yield {
+        "HEADWAY_SERVER": url,
+        "HEADWAY_TOKEN": (folder / "server/admin-token").read_text().strip(),
+    }
+    process.terminate()
+    process.communicate(timeout=30)
+
+
+@pytest.mark.parametrize("accounting", ["compat", "exact"])
+def test_reads_a_server_on_any_machine(
+    data: Path, tmp_path: Path, server: dict[str, str], tensorboard_python: str, accounting: str
+) -> None:
+    train("job", steps=30)
+    program = Path(os.environ["HEADWAY_BIN"]) / "headway"
+    subprocess.run([program, "ship"], env={**os.environ, **server}, check=True)
+    base = {**os.environ, "HEADWAY_ACCOUNTING": accounting}
+    shown = []
+    for where, more in (
+        ("here", {}), ("there", {**server, "HEADWAY_DIR": str(tmp_path / "elsewhere")})
+    ):  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-c", ELSEWHERE, str(tmp_path / where)],
+            env={**base, **more}, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, "")
+        shown.append({
+            f"{name}/{tag}": [(step, value) for step, _, value in points]
+            for name in ("job", "elastic")
+            for tag, points in curves(tensorboard_python, tmp_path / where / name / "goodput").items()
+        })  # fmt: skip
+    here, there = shown
+    assert there == here
+    assert {"job/goodput/goodput", "elastic/goodput/goodput"} <= here.keys()
+    assert any("/interval/" in tag for tag in here) and any("deviation" in tag for tag in here)
+    # A token that is none: the training goes on, and is told.
+    done = subprocess.run(
+        [sys.executable, "-c", ELSEWHERE, str(tmp_path / "none")],
+        env={**base, **server, "HEADWAY_TOKEN": "none"},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0 and "token" in done.stderr
+
+
+def test_who_records_the_job_reads_its_journal(
+    data: Path, tmp_path: Path, tensorboard_python: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADWAY_SERVER", "http://127.0.0.1:9")
+    monitor = monitoring.GoodputMonitor(
+        "job", "goodput_job", str(tmp_path / "tb"), 30, monitoring_enabled=True
+    )
+    recorder = goodput.GoodputRecorder("job", "goodput_job", True)
+    recorder.record_job_start_time()
+    monitor.start_goodput_uploader()
+    for step in range(3):
+        recorder.record_step_start_time(step)
+    recorder.record_job_end_time()
+    monitor.stop_goodput_uploader()
+    shown = curves(tensorboard_python, tmp_path / "tb" / "goodput")
+    assert shown["goodput/goodput"][-1][0] == 2

@@ -145,11 +145,11 @@ class JournalSource(_CalculatorSource):
     def refresh(self) -> None:
         calculator = _native.CompatCalculator(self._elastic)
         project = os.environ.get("HEADWAY_PROJECT") or "default"
-        server = os.environ.get("HEADWAY_SERVER", "")
-        if server and not _sinks.records(self._job_name):
+        server = server_of(self._job_name)
+        if server:
             calculator.load_records(_records_of(server, project, self._job_name))
         else:
-            calculator.load(_dirs(), project, self._job_name)
+            calculator.load(dirs(), project, self._job_name)
         self._calculator = calculator
 
     def window(self, start: datetime.datetime, end: datetime.datetime) -> Window:
@@ -215,5 +215,12 @@ def _records_of(server: str, project: str, run: str) -> list[_server.RecordPage]
         raise _native.Error(error.code, str(error)) from error
 
 
-def _dirs() -> list[str]:
+def server_of(job_name: str) -> str:
+    """Where the job's records are asked for: the server of ``HEADWAY_SERVER``; empty: here."""
+    server = os.environ.get("HEADWAY_SERVER", "")
+    return "" if _sinks.records(job_name) else server
+
+
+def dirs() -> list[str]:
+    """Where this machine's journals lie."""
     return [os.environ.get("HEADWAY_DIR") or os.path.expanduser("~/.headway")]

@@ -43,8 +43,9 @@ logger = logging.getLogger(__name__)
 class _Uploader:
     """One thing that is uploaded, by a small process beside this one."""
 
-    def __init__(self, what: str, arguments: list[str]) -> None:
+    def __init__(self, what: str, job_name: str, arguments: list[str]) -> None:
         self.what = what
+        self._job_name = job_name
         self._arguments = arguments
         self._companion: Optional[Companion] = None
 
@@ -57,7 +58,7 @@ class _Uploader:
             logger.warning("the upload of %s has been started already", self.what)
             return
         try:
-            self._companion = Companion([*self._arguments, *more])
+            self._companion = Companion([*self._arguments, *_place(self._job_name), *more])
         except Exception as error:
             reason = error.args[-1] if error.args else error
             logger.warning("%s is not uploaded: %s", self.what, reason)
@@ -81,7 +82,8 @@ class GoodputMonitor:
 
     Each ``start_…`` starts one small native process beside this one. It reads the job's journal,
     which costs the training nothing, and ends with this process, after it has uploaded the final
-    values. Where they go: event files in ``<tensorboard_dir>/goodput``, and Cloud Monitoring where
+    values. In a process that does not record the job it asks the server that ``HEADWAY_SERVER``
+    names for its records instead, on any machine. Where they go: event files in ``<tensorboard_dir>/goodput``, and Cloud Monitoring where
     ``gcp_options`` and the environment say so. Methods return None, and do nothing when monitoring
     is not enabled.
 
@@ -176,12 +178,14 @@ class GoodputMonitor:
         deviation_on = gcp_options.enable_gcp_step_deviation_metrics
         goodput_cloud = cloud if goodput_on else _left_out("gcp_goodput_metrics")
         deviation_cloud = cloud if deviation_on else _left_out("gcp_step_deviation_metrics")
-        self._goodput = _Uploader(f"goodput of {job_name!r}", [*base, *goodput_cloud])
+        job = str(job_name)
+        self._goodput = _Uploader(f"goodput of {job_name!r}", job, [*base, *goodput_cloud])
         self._windows = _Uploader(
-            f"rolling goodput of {job_name!r}", [*base, "--windows-only", *goodput_cloud]
+            f"rolling goodput of {job_name!r}", job, [*base, "--windows-only", *goodput_cloud]
         )
         self._deviation = _Uploader(
             f"step deviations of {job_name!r}",
+            job,
             [
                 *base,
                 "--step-deviation-only",
@@ -297,6 +301,15 @@ def _duration(seconds: Any, name: str) -> str:
         logger.warning("%s is %r; once a second is used", name, seconds)
         value = 1.0
     return f"{max(10, round(value * 1000))}ms"
+
+
+def _place(job_name: str) -> list[str]:
+    """Where the job is read: as the calculators do, once it is known who records it."""
+    server = _sources.server_of(job_name)
+    if server:
+        return ["--server", server]
+    # With a directory it asks no server.
+    return ["--dir", *_sources.dirs()] if os.environ.get("HEADWAY_SERVER") else []
 
 
 def _left_out(what: str) -> list[str]:
