@@ -463,11 +463,12 @@ def test_reads_a_server_on_any_machine(
             env={**base, **more}, capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, "")
-        shown.append({
-            f"{name}/{tag}": [(step, value) for step, _, value in points]
-            for name in ("job", "elastic")
-            for tag, points in curves(tensorboard_python, tmp_path / where / name / "goodput").items()
-        })  # fmt: skip
+        told = {}
+        for name in ("job", "elastic"):
+            folder = tmp_path / where / name / "goodput"
+            for tag, points in curves(tensorboard_python, folder).items():
+                told[f"{name}/{tag}"] = [(step, value) for step, _, value in points]
+        shown.append(told)
     here, there = shown
     assert there == here
     assert {"job/goodput/goodput", "elastic/goodput/goodput"} <= here.keys()

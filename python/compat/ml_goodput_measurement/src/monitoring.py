@@ -83,9 +83,9 @@ class GoodputMonitor:
     Each ``start_…`` starts one small native process beside this one. It reads the job's journal,
     which costs the training nothing, and ends with this process, after it has uploaded the final
     values. In a process that does not record the job it asks the server that ``HEADWAY_SERVER``
-    names for its records instead, on any machine. Where they go: event files in ``<tensorboard_dir>/goodput``, and Cloud Monitoring where
-    ``gcp_options`` and the environment say so. Methods return None, and do nothing when monitoring
-    is not enabled.
+    names for its records instead, on any machine. Where they go: event files in
+    ``<tensorboard_dir>/goodput``, and Cloud Monitoring where ``gcp_options`` and the environment
+    say so. Methods return None, and do nothing when monitoring is not enabled.
 
     Args:
         job_name: The job; headway's run of that name.
