@@ -13,5 +13,6 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0, // the page's policy lets nothing in that is not a file of this server
     reportCompressedSize: false,
+    license: { fileName: "licenses.md" }, // of the packages that are in it
   },
 });

@@ -32,6 +32,7 @@ constexpr std::array kCommands = {
     Entry{"run", "start a training command, watch it and restart it", MakeRun},
     Entry{"monitor", "tell destinations how a run does, while it is recorded", MakeMonitor},
     Entry{"serve", "take in the journals of many machines, and answer about their runs", MakeServe},
+    Entry{"ui", "the same, with its page in a browser", MakeUi},
     Entry{"backup", "copy what a server keeps, while it runs", MakeBackup},
     Entry{"projects list", "the projects of a server", MakeProjectsList},
     Entry{"projects create", "make a project, and say what it may keep", MakeProjectsCreate},

@@ -51,6 +51,7 @@ std::unique_ptr<Command> MakeExport();
 std::unique_ptr<Command> MakeRun();
 std::unique_ptr<Command> MakeMonitor();
 std::unique_ptr<Command> MakeServe();
+std::unique_ptr<Command> MakeUi();
 std::unique_ptr<Command> MakeBackup();
 std::unique_ptr<Command> MakeTokensCreate();
 std::unique_ptr<Command> MakeTokensList();

@@ -10,14 +10,13 @@ namespace {
 
 constexpr char kListen[] = "127.0.0.1:8460";
 
+// `headway serve`, and `headway ui`, which also opens a browser.
 class ServeCommand final : public Command {
  public:
+  explicit ServeCommand(bool browser) : browser_(browser) {}
+
   void Describe(Description* description) override {
-    description->Text(
-        "Takes in the journals that headway ship sends, keeps them below DIR/server, and answers "
-        "about their runs. The first start makes a token for its administrator and says in which "
-        "file it lies; a client sends it along (HEADWAY_TOKEN).\n"
-        "SIGTERM and SIGINT end it: requests under way are answered first.");
+    browser_ ? DescribeUi(description) : DescribeServe(description);
     description->Option("--dir", "DIR", &dir_, "data directory (HEADWAY_DIR, else ~/.headway)")
         .completion = Completion::kDirectory;
     description->Option(
@@ -25,6 +24,7 @@ class ServeCommand final : public Command {
         std::string("where it listens; port 0: any that is free (") + kListen + ")");
     description->Flag("--no-access-control", &open_,
                       "everybody may do everything; on the loopback interface only");
+    if (browser_) return;
     description->Flag("--tls", &tls_,
                       "speak TLS, with a key and a certificate that are made at the first start");
     description->Option("--tls-name", "NAME", &names_,
@@ -48,6 +48,7 @@ class ServeCommand final : public Command {
     if (!directory.ok()) return directory.status();
     std::vector<std::string> arguments = {"serve", *directory, listen_.empty() ? kListen : listen_};
     if (open_) arguments.emplace_back("--no-access-control");
+    if (browser_) arguments.emplace_back("--browser");
     if (tls_) arguments.emplace_back("--tls");
     for (const std::string& name : names_) arguments.insert(arguments.end(), {"--tls-name", name});
     if (!certificate_.empty()) {
@@ -58,6 +59,24 @@ class ServeCommand final : public Command {
   }
 
  private:
+  static void DescribeServe(Description* description) {
+    description->Text(
+        "Takes in the journals that headway ship sends, keeps them below DIR/server, and answers "
+        "about their runs. The first start makes a token for its administrator and says in which "
+        "file it lies; a client sends it along (HEADWAY_TOKEN).\n"
+        "SIGTERM and SIGINT end it: requests under way are answered first.");
+  }
+
+  static void DescribeUi(Description* description) {
+    description->Text(
+        "headway serve, and its page in a browser (xdg-open), where there is a desktop; elsewhere "
+        "it prints the address. The page asks for a token: the administrator's lies in the file "
+        "that is named, and headway tokens create makes others. headway ship sends the runs of "
+        "this machine there.");
+    description->Example("headway ui", "the page of this machine's server");
+    description->Example("headway ui --no-access-control", "without a token");
+  }
+
   Status CheckTls() const {
     if (certificate_.empty() != key_.empty()) {
       return {Code::kInvalidArgument,
@@ -74,6 +93,7 @@ class ServeCommand final : public Command {
     return OkStatus();
   }
 
+  const bool browser_;
   std::string dir_;
   std::string listen_;
   bool open_ = false;
@@ -85,6 +105,7 @@ class ServeCommand final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> MakeServe() { return std::make_unique<ServeCommand>(); }
+std::unique_ptr<Command> MakeServe() { return std::make_unique<ServeCommand>(false); }
+std::unique_ptr<Command> MakeUi() { return std::make_unique<ServeCommand>(true); }
 
 }  // namespace headway::cli

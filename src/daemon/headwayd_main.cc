@@ -1,6 +1,8 @@
+#include <fcntl.h>
 #include <google/protobuf/stubs/logging.h>
 #include <malloc.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -25,8 +27,8 @@
 #include "server/server.h"
 #include "store/sqlite/record_store.h"
 
-/// headwayd serve DIR ADDRESS:PORT [--no-access-control] [--tls] [--tls-name NAME]...
-/// [--tls-cert FILE --tls-key FILE]: the server, as `headway serve` starts it.
+/// headwayd serve DIR ADDRESS:PORT [--browser] [--no-access-control] [--tls] [--tls-name NAME]...
+/// [--tls-cert FILE --tls-key FILE]: the server, as `headway serve` and `headway ui` start it.
 /// headwayd backup DIR FILE [--json]: a copy of what it keeps, as `headway backup` makes it; an
 /// empty FILE: only a look. What they do and how their ends are told is documented there.
 
@@ -36,13 +38,16 @@ namespace {
 constexpr int kGraceSeconds = 10;
 constexpr char kStore[] = "records.sqlite";
 
-Result<server::ServerOptions> ParseArguments(const std::vector<std::string>& arguments) {
+Result<server::ServerOptions> ParseArguments(const std::vector<std::string>& arguments,
+                                             bool* browser) {
   server::ServerOptions options;
   std::vector<std::string> words;
   server::TlsFiles tls;
   const Status unknown(Code::kInvalidArgument, "headwayd is started by headway serve");
   for (auto word = arguments.begin(); word != arguments.end(); ++word) {
-    if (*word == "--no-access-control") {
+    if (*word == "--browser") {
+      *browser = true;
+    } else if (*word == "--no-access-control") {
       options.access_control = false;
     } else if (*word == "--tls") {
       options.own_certificate = true;
@@ -111,6 +116,37 @@ void TellOfEncryption(const server::Server& running, WallNs now) {
   }
 }
 
+// On the desktop, where there is one. What becomes of it is not our concern.
+bool OpenBrowser(const std::string& url) {
+  if (std::getenv("DISPLAY") == nullptr && std::getenv("WAYLAND_DISPLAY") == nullptr) return false;
+  ::signal(SIGCHLD, SIG_IGN);  // nobody waits for it
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t how;
+  ::posix_spawn_file_actions_init(&files);
+  ::posix_spawnattr_init(&how);
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    ::posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
+  }
+  sigset_t none;
+  ::sigemptyset(&none);
+  sigset_t ours;
+  ::sigemptyset(&ours);
+  for (const int signal : {SIGPIPE, SIGXFSZ, SIGCHLD}) ::sigaddset(&ours, signal);
+  ::posix_spawnattr_setsigmask(&how, &none);
+  ::posix_spawnattr_setsigdefault(&how, &ours);
+  ::posix_spawnattr_setpgroup(&how, 0);  // Ctrl-C is for the server
+  ::posix_spawnattr_setflags(
+      &how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  char program[] = "xdg-open";
+  std::string address = url;
+  char* const words[] = {program, address.data(), nullptr};
+  pid_t pid = 0;
+  const bool started = ::posix_spawnp(&pid, program, &files, &how, words, environ) == 0;
+  ::posix_spawn_file_actions_destroy(&files);
+  ::posix_spawnattr_destroy(&how);
+  return started;
+}
+
 // As many connections as the system lets us have.
 void RaiseFileLimit() {
   rlimit files;
@@ -130,7 +166,8 @@ Result<int> Serve(const std::vector<std::string>& arguments) {
   RaiseFileLimit();
   google::protobuf::SetLogHandler(nullptr);  // what is wrong with a message its sender is told
   ::mallopt(M_ARENA_MAX, 2);                 // what a large answer took serves the next one
-  const Result<server::ServerOptions> options = ParseArguments(arguments);
+  bool browser = false;
+  const Result<server::ServerOptions> options = ParseArguments(arguments, &browser);
   if (!options.ok()) return options.status();
   const SystemClock clock;
   HEADWAY_RETURN_IF_ERROR(MakeDirectories(options->dir));
@@ -141,8 +178,10 @@ Result<int> Serve(const std::vector<std::string>& arguments) {
   if (!started.ok()) return started.status();
   server::Server& running = **started;
   const bool v6 = options->address.find(':') != std::string::npos;
-  std::printf("headway serve: %s://%s%s%s:%u\n", running.certificate() ? "https" : "http",
-              v6 ? "[" : "", options->address.c_str(), v6 ? "]" : "", running.port());
+  const std::string url = std::string(running.certificate() ? "https://" : "http://") +
+                          (v6 ? "[" + options->address + "]" : options->address) + ":" +
+                          std::to_string(running.port());
+  std::printf("headway serve: %s\n", url.c_str());
   if (!running.token_path().empty()) {
     std::printf("headway serve: the administrator's token is in %s\n",
                 running.token_path().c_str());
@@ -150,6 +189,9 @@ Result<int> Serve(const std::vector<std::string>& arguments) {
     std::printf("headway serve: without access control, for this machine only\n");
   }
   TellOfEncryption(running, clock.Wall());
+  if (browser && !OpenBrowser(url)) {
+    std::printf("headway serve: no desktop is here: open that address in a browser\n");
+  }
   std::fflush(stdout);
   int signal = 0;
   ::sigwait(&ends, &signal);

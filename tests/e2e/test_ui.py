@@ -125,6 +125,9 @@ def test_files_come_as_small_as_they_can_and_once(server: Server) -> None:
         assert other.status == 200
         kept = "immutable" in plain.headers["Cache-Control"]
         assert kept == path.startswith("/assets/"), path
+    licences = ask(server, "/licenses.md")
+    assert licences.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert b"preact" in licences.body
     print(f"first load: {first_load} bytes with gzip")
     assert first_load <= FIRST_LOAD_BYTES
 
@@ -147,6 +150,35 @@ def test_who_needs_no_token_is_told(headway: Headway, server: Server, tmp_path: 
     assert ask(server, "/healthz", "HEAD").headers["WWW-Authenticate"] == "Bearer"
     with closing(Server(headway, tmp_path / "open", "--no-access-control")) as other:
         assert ask(other, "/healthz", "HEAD").headers["WWW-Authenticate"] is None
+
+
+def test_a_browser_is_opened_where_there_is_a_desktop(headway: Headway, tmp_path: Path) -> None:
+    opened = tmp_path / "opened"
+    program = tmp_path / "bin/xdg-open"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$*" > {opened}.new && mv {opened}.new {opened}\n')
+    program.chmod(0o755)
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        headway.environment.pop(name, None)
+    env = {"PATH": f"{program.parent}:{os.environ['PATH']}"}
+    for desktop in ({"DISPLAY": ":0"}, {"WAYLAND_DISPLAY": "wayland-0"}, {}):
+        server = headway.start(
+            "ui", "--listen", "127.0.0.1:0", "--no-access-control", env=env | desktop
+        )
+        assert server.stdout
+        url = server.stdout.readline().removeprefix("headway serve: ").strip()
+        assert url.startswith("http://127.0.0.1:")
+        assert "without access control" in server.stdout.readline()
+        if desktop:
+            wait_until(opened.exists, "it is opened")
+            assert opened.read_text() == f"{url}\n"
+            opened.unlink()
+        else:
+            assert "open that address" in server.stdout.readline()
+        server.terminate()
+        server.communicate(timeout=30)
+        assert server.returncode == 0
+    assert not opened.exists()
 
 
 def test_a_category_looks_the_same_everywhere() -> None:

@@ -1,5 +1,8 @@
 // What the server answers to a question that a view asks, kept fresh while somebody looks.
 import { useEffect, useRef, useState } from "preact/hooks";
+import { isAway } from "./session.ts";
+
+const RETRY_MS = 2_000;
 
 export interface Answer<T> {
   value: T | undefined;
@@ -17,7 +20,7 @@ interface Kept<T> {
 
 /**
  * Asks when `key` changes, and again `againMs(value)` after each answer while the page can be seen;
- * undefined: never again.
+ * undefined: never again. A server that can't be reached is asked until it can.
  */
 export function useAnswer<T>(
   key: string,
@@ -41,7 +44,7 @@ export function useAnswer<T>(
       }
       if (ended.signal.aborted) return;
       setKept({ key, value, error });
-      const ms = latest.current.againMs(value);
+      const ms = isAway(error) ? RETRY_MS : latest.current.againMs(value);
       if (ms !== undefined) timer = setTimeout(later, ms);
     };
     const later = (): void => {

@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { go, runsAddress, view } from "./address.ts";
 import { RunPage } from "./run_page.tsx";
 import { RunsPage } from "./runs_page.tsx";
@@ -23,6 +23,9 @@ export function App(): JSX.Element {
       who={`${name === role ? name : `${name} · ${role}`}${project === "" ? "" : ` of ${project}`}`}
     >
       <Shown only={project} />
+      <footer class="muted small">
+        headway {now.version} · <a href="/licenses.md">licences</a>
+      </footer>
     </Frame>
   );
 }
@@ -33,6 +36,15 @@ function Shown({ only }: { only: string }): JSX.Element | null {
   useEffect(() => {
     if (start) go(runsAddress(only || "default"), { replace: true });
   }, [start, only]);
+  // Whoever listens to the page rather than look at it goes on with the new view.
+  const place = shown.page === "run" ? `run ${shown.project} ${shown.run}` : shown.page;
+  const before = useRef(place);
+  useEffect(() => {
+    if (before.current !== place && before.current !== "start") {
+      document.querySelector("main")?.focus();
+    }
+    before.current = place;
+  }, [place]);
   switch (shown.page) {
     case "start":
       return null;
@@ -42,7 +54,7 @@ function Shown({ only }: { only: string }): JSX.Element | null {
       return <RunPage {...shown} />;
     case "nowhere":
       return (
-        <main>
+        <main tabIndex={-1}>
           <h1>There is nothing at this address</h1>
           <p>
             <a href="/runs">All runs</a>

@@ -37,7 +37,7 @@ export function RunPage(props: { project: string; run: string; time: TimeQuery }
     },
   );
   return (
-    <main>
+    <main tabIndex={-1}>
       <nav class="crumbs" aria-label="Where this is">
         <a href={runsAddress(project)}>{project}</a> <span aria-hidden="true">/</span>{" "}
         <span aria-current="page">{run}</span>
@@ -169,7 +169,11 @@ function Windows(props: { project: string; run: string; time: TimeQuery }): JSX.
 }
 
 function Breakdown({ report }: { report: Report }): JSX.Element {
-  const times = report.categories;
+  // What was productive first, then the rest, the most first as the server has them.
+  const times = [
+    ...report.categories.filter(isGood),
+    ...report.categories.filter((time) => !isGood(time)),
+  ];
   const sum = times.reduce((total, time) => total + time.ns, 0n);
   const lost = times.reduce((total, time) => total + (isGood(time) ? 0n : time.ns), 0n);
   const summary = times.map((time) => `${labelOf(time)} ${percent(time.share)} %`).join(", ");

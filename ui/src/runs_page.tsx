@@ -121,7 +121,7 @@ export function RunsPage(query: Query): JSX.Element {
     ConnectError.from(error).code === Code.InvalidArgument;
 
   return (
-    <main>
+    <main tabIndex={-1}>
       <div class="heading">
         <h1>Runs</h1>
         <ProjectChoice project={project} />

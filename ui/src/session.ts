@@ -45,13 +45,19 @@ export const runs = createClient(RunService, transport);
 export const projects = createClient(ProjectService, transport);
 const server = createClient(ServerService, transport);
 
+/** Whether what was thrown says that the server can't be reached, or can't answer now. */
+export function isAway(error: unknown): boolean {
+  if (error === undefined) return false;
+  const { cause, code } = ConnectError.from(error);
+  return cause instanceof TypeError || code === Code.Unavailable;
+}
+
 /** A sentence for people about what a call threw. */
 export function explain(error: unknown): string {
-  const failed = ConnectError.from(error);
-  const unreachable = failed.code === Code.Unknown || failed.code === Code.Unavailable;
-  return unreachable && failed.cause instanceof TypeError
+  const { cause, rawMessage } = ConnectError.from(error);
+  return cause instanceof TypeError
     ? "The server can't be reached."
-    : failed.rawMessage.replace(/^./u, (first) => first.toUpperCase());
+    : rawMessage.replace(/^./u, (first) => first.toUpperCase());
 }
 
 async function enter(): Promise<void> {

@@ -86,7 +86,11 @@ describe("the page", { concurrency: false }, () => {
     assert.equal(await headline.textContent(), `${percent(report.goodput)} %`);
     assert.deepEqual(
       await values("table.breakdown tbody td:nth-child(2) data"),
-      report.categories.map((time) => String(time.ns)),
+      [true, false].flatMap((good) =>
+        report.categories
+          .filter((time) => (time.category === "productive") === good)
+          .map((time) => String(time.ns)),
+      ),
     );
     // It adds up.
     assert.deepEqual(await values("table.breakdown tfoot data"), [String(report.elapsed_ns)]);
@@ -178,6 +182,7 @@ describe("the page", { concurrency: false }, () => {
     await page.getByRole("link", { name: run, exact: true }).focus();
     await page.keyboard.press("Enter");
     await page.locator("h1.goodput data").waitFor();
+    assert.equal(await page.evaluate(() => document.activeElement?.tagName), "MAIN");
     assert.deepEqual(faults, []);
   });
 
@@ -263,6 +268,18 @@ describe("the page", { concurrency: false }, () => {
     await page.getByLabel("Token").fill(given.token);
     await page.keyboard.press("Enter");
     await page.locator("h1.goodput data").waitFor(); // where it was
+  });
+
+  test("a server that is away is told, and found again", async () => {
+    await signIn();
+    await page.locator("tbody tr").first().waitFor();
+    await context.setOffline(true);
+    await page.getByRole("link", { name: run, exact: true }).click();
+    const alert = page.getByRole("alert").filter({ hasText: "can't be reached" });
+    await alert.waitFor();
+    await context.setOffline(false);
+    await page.locator("h1.goodput data").waitFor();
+    assert.equal(await alert.count(), 0);
   });
 
   test("axe has nothing against it, light and dark, wide and narrow", async () => {

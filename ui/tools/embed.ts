@@ -9,6 +9,7 @@ const TYPES: Record<string, string> = {
   ".js": "text/javascript; charset=utf-8",
   ".css": "text/css; charset=utf-8",
   ".svg": "image/svg+xml",
+  ".md": "text/plain; charset=utf-8",
 };
 const LINE_BYTES = 32;
 
