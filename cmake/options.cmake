@@ -29,7 +29,8 @@ if(HEADWAY_WERROR)
   add_compile_options(-Werror)
 endif()
 if(HEADWAY_SANITIZE)
-  add_compile_options(-fsanitize=${HEADWAY_SANITIZE} -fno-sanitize-recover=all)
+  # -g1: a report names functions and lines, and nothing more of the debug information is read.
+  add_compile_options(-fsanitize=${HEADWAY_SANITIZE} -fno-sanitize-recover=all -g1)
   add_link_options(-fsanitize=${HEADWAY_SANITIZE})
 endif()
 
