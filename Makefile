@@ -63,7 +63,7 @@ tidy: setup build ## Static analysis with clang-tidy; FILES=... picks files
 sanitize: sanitize-asan-ubsan sanitize-tsan ## Run the unit and scenario tests under the sanitizers
 sanitize-asan-ubsan sanitize-tsan: sanitize-%: setup
 	@cmake --preset $* --log-level=WARNING
-	@cmake --build build/$* -j $(JOBS)
+	@cmake --build build/$* -j $(JOBS) --target unit_tests scenario_tests
 	@tools/run_tests --build-dir build/$* --label 'unit|scenario'
 
 .PHONY: check-full

@@ -72,7 +72,8 @@ function(headway_unity target)
 endfunction()
 
 # A GoogleTest program: headway_gtest(<name> LABEL <tier> SOURCES <files>... LIBS <targets>...)
-# Paths in a test are relative to the root of the repository.
+# Paths in a test are relative to the root of the repository. The target <tier>_tests builds all of
+# a tier.
 function(headway_gtest name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "SOURCES;LIBS")
   find_package(GTest REQUIRED)
@@ -104,6 +105,10 @@ endfunction()
 # The package is imported from this build.
 function(headway_pytests prefix)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "")
+  if(NOT TARGET ${arg_LABEL}_tests)
+    add_custom_target(${arg_LABEL}_tests)
+  endif()
+  add_dependencies(${arg_LABEL}_tests ${name})
   file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/test_*.py)
   foreach(file IN LISTS files)
     cmake_path(GET file STEM name)
