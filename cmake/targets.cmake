@@ -144,3 +144,8 @@ function(headway_fuzzer name)
   target_link_libraries(${name} PRIVATE ${arg_LIBS})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
 endfunction()
+# Starts tests before all others: what takes a minute must not be what all else waits for at the end.
+function(headway_long_tests)
+  set_tests_properties(${ARGN} PROPERTIES COST 60)
+endfunction()
+
