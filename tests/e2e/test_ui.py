@@ -82,7 +82,9 @@ def test_views_are_one_page_and_shadow_nothing(server: Server) -> None:
     assert ask(server, "/healthz").body == b"ok\n"
     assert ask(server, "/metrics").status == 401
     assert ask(server, "/share/nothing").status == 404
-    for path in ("/v1/metrics", "/api/v1/write", "/headway.v1.RunService/ListRuns", "/runs2"):
+    for path in ("/v1/metrics", "/api/v1/write"):
+        assert ask(server, path).status == 405, path  # they are written to
+    for path in ("/headway.v1.RunService/ListRuns", "/runs2"):
         assert ask(server, path).status == 401, path
     for path in ("/assets/none.js", "/assets/", "/assets/../index.html"):
         answer = ask(server, path)
