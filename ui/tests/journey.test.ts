@@ -65,7 +65,7 @@ describe("the page", { concurrency: false }, () => {
   test("signs in, finds the run, and shows where its time went", async () => {
     await signIn();
     await page.waitForURL(`${url}/runs`);
-    assert.equal(await page.title(), "Runs · headway");
+    await page.waitForFunction(() => document.title === "Runs · headway");
     const row = page
       .getByRole("row")
       .filter({ has: page.getByRole("link", { name: run, exact: true }) });
