@@ -23,10 +23,13 @@ namespace headway::store {
 namespace {
 
 constexpr std::size_t kColumn = limits::kSeriesColumn;
-constexpr std::uint64_t kSmallPoints = kColumn;     // a chunk of fewer is small
-constexpr std::uint64_t kSmallMost = 32;            // chunks
-constexpr std::uint64_t kPointsMost = 1'000'000;    // of a source, in chunks
-constexpr std::uint64_t kPieceLeast = 64;           // points of a piece, on average
+constexpr std::uint64_t kSmallPoints = kColumn;  // a chunk of fewer is small
+constexpr std::uint64_t kSmallMost = 32;         // chunks
+// Points of a source in chunks: as many as make full pieces, or, of many series, pieces that are
+// long enough.
+constexpr std::uint64_t kPiecePoints = 128;
+constexpr std::uint64_t kChunkPointsLeast = 1 << 18;
+constexpr std::uint64_t kChunkPointsMost = 1 << 22;
 constexpr std::size_t kSeriesInMemory = 1'000'000;  // of all sources
 
 /// Points of many series.
@@ -345,8 +348,9 @@ Status SqliteStore::LooseWriter::Keep(const Columns& columns) {
 
 Result<std::int64_t> SqliteStore::LooseWriter::Finish() {
   const std::uint64_t series = source_->series.size();
-  const std::uint64_t most = std::clamp(series * kColumn, std::uint64_t{kColumn},
-                                        std::max(kPointsMost, series * kPieceLeast));
+  const std::uint64_t most =
+      std::min(std::max<std::uint64_t>(series, 1) * kColumn,
+               std::clamp(series * kPiecePoints, kChunkPointsLeast, kChunkPointsMost));
   if (source_->points >= most) {
     HEADWAY_RETURN_IF_ERROR(MakePieces());
   } else if (source_->small >= kSmallMost) {
