@@ -39,6 +39,9 @@
 namespace headway::server {
 namespace {
 
+// Most of their time they wait for the disk, and those that wait share what it does.
+constexpr int kWorkers = 16;
+
 constexpr char kHealth[] = "/healthz";
 constexpr char kMetrics[] = "/metrics";
 
@@ -259,7 +262,8 @@ Result<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
     if (!found.ok()) return found.status();
     access = *std::move(found);
   }
-  HttpServerOptions http_options = {.address = options.address, .port = options.port};
+  HttpServerOptions http_options = {
+      .address = options.address, .port = options.port, .workers = kWorkers};
   TlsFiles files;
   Result<std::optional<ServerCertificate>> certificate = FindCertificate(options, clock, &files);
   if (!certificate.ok()) return certificate.status();
