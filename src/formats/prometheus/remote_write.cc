@@ -34,7 +34,22 @@ constexpr std::uint32_t kHistogramTime = 15;
 
 constexpr std::uint64_t kStale = 0x7ff0000000000002;
 
+// A short name and then a short value, which is how nearly all labels come.
+bool ReadShortLabel(std::string_view message, RemoteSeries::Label* label) {
+  constexpr std::size_t kNameAt = 2;
+  constexpr std::size_t kShort = 0x80;  // a size in one byte
+  const auto byte = [message](std::size_t at) { return static_cast<std::uint8_t>(message[at]); };
+  if (message.size() < 4 || byte(0) != 0x0a || byte(1) >= kShort) return false;
+  const std::size_t value_at = kNameAt + byte(1) + 2;
+  if (value_at > message.size() || byte(value_at - 2) != 0x12) return false;
+  const std::size_t value_size = byte(value_at - 1);
+  if (value_size >= kShort || value_size != message.size() - value_at) return false;
+  *label = {message.substr(kNameAt, byte(1)), message.substr(value_at)};
+  return true;
+}
+
 bool ReadLabel(std::string_view message, RemoteSeries::Label* label) {
+  if (ReadShortLabel(message, label)) return true;
   MessageReader reader(message);
   for (MessageField of_label; reader.Next(&of_label);) {
     if (of_label.wire != Wire::kBytes) continue;
