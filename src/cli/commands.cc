@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::array kCommands = {
     Entry{"goodput", "the report: where a run's time went", MakeGoodput},
+    Entry{"watch", "the same while the run goes on", MakeWatch},
     Entry{"timeline", "a run's time as intervals, one lane per attempt", MakeTimeline},
     Entry{"steps", "a run's steps one by one", MakeSteps},
     Entry{"config", "what a run's processes said of software, system and settings", MakeConfig},

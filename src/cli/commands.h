@@ -29,6 +29,7 @@ int Main(const std::vector<std::string>& arguments) noexcept;
 std::string_view Version();
 
 std::unique_ptr<Command> MakeGoodput();
+std::unique_ptr<Command> MakeWatch();
 std::unique_ptr<Command> MakeTimeline();
 std::unique_ptr<Command> MakeSteps();
 std::unique_ptr<Command> MakeConfig();

@@ -21,29 +21,11 @@ constexpr std::size_t kRollbacksShown = 10;
 constexpr std::size_t kLabelMax = 32;
 constexpr std::size_t kBarMin = 5;
 constexpr std::size_t kBarMax = 60;
+constexpr int kWidthMax = 120;
 
 std::string ShowSignal(std::int64_t signal) {
   const char* const name = signal > INT_MAX ? nullptr : ::sigabbrev_np(static_cast<int>(signal));
   return name != nullptr ? std::string("SIG") + name : "signal " + std::to_string(signal);
-}
-
-std::string ShowCause(const Disruption& disruption) {
-  switch (disruption.cause) {
-    case Cause::kNotice:
-      return disruption.notice.value_or(0) > 0 ? "told to stop by " + ShowSignal(*disruption.notice)
-                                               : "preemption notice";
-    case Cause::kHang: return "the last step hung";
-    case Cause::kSignal: return "killed by " + ShowSignal(disruption.signal.value_or(0));
-    case Cause::kExitStatus: {
-      // What a shell, a container or Python makes of a signal.
-      const std::int64_t signal = disruption.exit_status.value_or(0) - 128;
-      const bool named = signal > 0 && signal < 32 && ::sigabbrev_np(static_cast<int>(signal));
-      return "the program failed" + (named ? ", as by " + ShowSignal(signal) : std::string());
-    }
-    case Cause::kFailed: return "the program said so";
-    case Cause::kLost: return "process or node lost";
-  }
-  return {};
 }
 
 class Renderer {
@@ -53,7 +35,7 @@ class Renderer {
         terminal_(terminal),
         question_(question),
         shares_(report.categories, report.elapsed_ns),
-        width_(static_cast<std::size_t>(std::min(terminal.width, 120))) {}
+        width_(static_cast<std::size_t>(std::min(terminal.width, kWidthMax))) {}
 
   std::string Render() {
     Headline();
@@ -68,16 +50,19 @@ class Renderer {
     return std::move(out_);
   }
 
+  std::string RenderHead() {
+    Headline();
+    Bars();
+    return std::move(out_);
+  }
+
  private:
   void Line(std::string_view text, std::size_t indent = 2) {
     out_ += Wrap(text, width_, indent) + "\n";
   }
   void Title(std::string_view text) { out_ += "\n" + Paint(Tone::kStrong, text, terminal_) + "\n"; }
-  /// "Label    text", wrapped beside the label.
   void Fact(std::string_view label, std::string_view text) {
-    constexpr std::size_t kColumn = 15;
-    out_ += Paint(Tone::kStrong, PadRight(label, kColumn), terminal_) +
-            WrapBeside(text, width_, kColumn) + "\n";
+    out_ += FactLine(label, text, terminal_);
   }
 
   void Headline() {
@@ -178,19 +163,7 @@ class Renderer {
   void Attempts() {
     out_ += "\n";
     if (question_.window) Line("Of the whole run:");
-    std::map<std::string_view, std::size_t> ends;
-    for (const AttemptSummary& attempt : report_.attempts) ++ends[AttemptEndName(attempt.end_kind)];
-    std::string text = ShowCount(static_cast<std::int64_t>(report_.attempts.size()));
-    std::string detail;
-    for (const auto& [end, count] : ends) {
-      detail += (detail.empty() ? "" : ", ") + std::to_string(count) + " " + std::string(end);
-    }
-    if (!detail.empty()) text += " (" + detail + ")";
-    if (report_.mtbf_ns) {
-      text += "; " + ShowDuration(*report_.mtbf_ns) + " alive between disruptions";
-    }
-    if (report_.mttr_ns) text += ", " + ShowDuration(*report_.mttr_ns) + " to get back";
-    Fact("Attempts", text);
+    Fact("Attempts", AttemptsText(report_));
   }
 
   void Disruptions() {
@@ -215,7 +188,7 @@ class Renderer {
       table.AddRow({ShowTime(d.time), ShowDuration(d.time - report_.start.value_or(d.time)),
                     ShowCount(d.step_reached), ShowCount(d.resumed_from), ShowDuration(d.wasted_ns),
                     ShowDuration(d.downtime_ns), ShowDuration(d.reinit_ns), ShowDuration(regained),
-                    ShowExit(d.exit_status, d.signal, d.notice), ShowCause(d)});
+                    ShowExit(d.exit_status, d.signal, d.notice), CauseText(d)});
     }
     out_ += table.Render(terminal_);
     if (count > kDisruptionsShown) {
@@ -320,6 +293,48 @@ class Renderer {
 
 }  // namespace
 
+std::string CauseText(const Disruption& disruption) {
+  switch (disruption.cause) {
+    case Cause::kNotice:
+      return disruption.notice.value_or(0) > 0 ? "told to stop by " + ShowSignal(*disruption.notice)
+                                               : "preemption notice";
+    case Cause::kHang: return "the last step hung";
+    case Cause::kSignal: return "killed by " + ShowSignal(disruption.signal.value_or(0));
+    case Cause::kExitStatus: {
+      // What a shell, a container or Python makes of a signal.
+      const std::int64_t signal = disruption.exit_status.value_or(0) - 128;
+      const bool named = signal > 0 && signal < 32 && ::sigabbrev_np(static_cast<int>(signal));
+      return "the program failed" + (named ? ", as by " + ShowSignal(signal) : std::string());
+    }
+    case Cause::kFailed: return "the program said so";
+    case Cause::kLost: return "process or node lost";
+  }
+  return {};
+}
+
+std::string FactLine(std::string_view label, std::string_view text, const Terminal& terminal) {
+  constexpr std::size_t kColumn = 15;
+  const auto width = static_cast<std::size_t>(std::min(terminal.width, kWidthMax));
+  return Paint(Tone::kStrong, PadRight(label, kColumn), terminal) +
+         WrapBeside(text, width, kColumn) + "\n";
+}
+
+std::string AttemptsText(const Report& report) {
+  std::map<std::string_view, std::size_t> ends;
+  for (const AttemptSummary& attempt : report.attempts) ++ends[AttemptEndName(attempt.end_kind)];
+  std::string text = ShowCount(static_cast<std::int64_t>(report.attempts.size()));
+  std::string detail;
+  for (const auto& [end, count] : ends) {
+    detail += (detail.empty() ? "" : ", ") + std::to_string(count) + " " + std::string(end);
+  }
+  if (!detail.empty()) text += " (" + detail + ")";
+  if (report.mtbf_ns) {
+    text += "; " + ShowDuration(*report.mtbf_ns) + " alive between disruptions";
+  }
+  if (report.mttr_ns) text += ", " + ShowDuration(*report.mttr_ns) + " to get back";
+  return text;
+}
+
 const CategoryTime* CostliestOf(const Report& report) {
   const CategoryTime* costliest = nullptr;
   for (const CategoryTime& time : report.categories) {
@@ -335,6 +350,10 @@ std::string ShowExit(std::optional<std::int64_t> exit_status, std::optional<std:
   if (exit_status && *exit_status >= 0) return "status " + std::to_string(*exit_status);
   if (notice) return *notice > 0 ? ShowSignal(*notice) + " notice" : "notice";
   return {};
+}
+
+std::string RenderReportHead(const Report& report, const Terminal& terminal) {
+  return Renderer(report, terminal, {}).RenderHead();
 }
 
 std::string RenderReport(const Report& report, const Terminal& terminal,

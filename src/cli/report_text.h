@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "cli/output.h"
@@ -20,6 +21,18 @@ struct ReportQuestion {
 /// to do. Pure; readable from 60 columns on.
 std::string RenderReport(const Report& report, const Terminal& terminal,
                          const ReportQuestion& question = {});
+
+/// Its beginning: the answer, and where the time went.
+std::string RenderReportHead(const Report& report, const Terminal& terminal);
+
+/// "LABEL    text", with the text wrapped beside the label, as one or more whole lines.
+std::string FactLine(std::string_view label, std::string_view text, const Terminal& terminal);
+
+/// "3 (1 lost, 2 open); ...": how many attempts there were, and how they ended.
+std::string AttemptsText(const Report& report);
+
+/// Why an attempt ended: "killed by SIGKILL".
+std::string CauseText(const Disruption& disruption);
 
 /// The category that cost most; null when nothing was lost.
 const CategoryTime* CostliestOf(const Report& report);

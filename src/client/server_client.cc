@@ -8,12 +8,17 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "base/live_limits.h"
 #include "net/answer.h"
 
 namespace headway::client {
 namespace {
 
 constexpr std::int64_t kPatienceNs = 60 * kNanosPerSecond;
+constexpr std::int64_t kStreamNs = 24 * 3600 * kNanosPerSecond;  // then it is asked for again
+constexpr int kSilenceSeconds = 3 * limits::kServerPulseSeconds;
+constexpr std::size_t kEventBytes = 4 * limits::kLiveEventBytes;
+constexpr char kEventStream[] = "text/event-stream";
 constexpr std::size_t kWorthPacking = 1024;
 constexpr int kLevel = 1;
 
@@ -58,18 +63,25 @@ Code CodeOf(int status) {
   }
 }
 
-Status ToStatus(const net::Response& response, const std::string& url) {
+// What {"code": ..., "message": ...} stands for; nothing: it is no error of the protocol.
+std::optional<Status> ErrorOf(const std::string& json) {
   simdjson::dom::parser parser;
   simdjson::dom::element error;
   std::string_view name;
   std::string_view message;
-  if (parser.parse(response.body).get(error) == simdjson::SUCCESS &&
-      error["code"].get(name) == simdjson::SUCCESS) {
-    if (error["message"].get(message) != simdjson::SUCCESS) message = name;
-    for (const CodeName& known : kCodes) {
-      if (known.name == name) return {known.code, std::string(message)};
-    }
+  if (parser.parse(json).get(error) != simdjson::SUCCESS ||
+      error["code"].get(name) != simdjson::SUCCESS) {
+    return std::nullopt;
   }
+  if (error["message"].get(message) != simdjson::SUCCESS) message = name;
+  for (const CodeName& known : kCodes) {
+    if (known.name == name) return Status(known.code, std::string(message));
+  }
+  return std::nullopt;
+}
+
+Status ToStatus(const net::Response& response, const std::string& url) {
+  if (std::optional<Status> error = ErrorOf(response.body)) return *std::move(error);
   std::string what = url + " answered with HTTP status " + std::to_string(response.status) +
                      ", and not as a headway server does";
   if (response.Header("content-type").starts_with("text/plain") && !response.body.empty()) {
@@ -132,17 +144,48 @@ Status ServerClient::Call(std::string_view method, const google::protobuf::Messa
   if (deadline_) until = std::min(until, *deadline_);
   const Result<net::Response> answer = http_->Send(http, until);
   distrusts_ = answer.status().code() == Code::kFailedPrecondition;
-  if (!answer.ok()) {
-    if (distrusts_) {
-      return {Code::kFailedPrecondition, answer.status().message() + Remedy(address_.ca)};
-    }
-    // That this call can't be made is not what the server says about it.
-    if (answer.status().code() != Code::kInvalidArgument) return answer.status();
-    return {Code::kUnimplemented, "cannot call " + address_.url + ": " + answer.status().message()};
-  }
+  if (!answer.ok()) return Unanswered(answer.status());
   if (answer->status != 200) return ToStatus(*answer, address_.url);
   if (answer->Header("content-type") != "application/proto" ||
       !response->ParseFromString(answer->body)) {
+    return {Code::kUnimplemented, address_.url + " does not answer as a headway server does"};
+  }
+  return OkStatus();
+}
+
+Status ServerClient::Unanswered(const Status& status) {
+  if (distrusts_) return {Code::kFailedPrecondition, status.message() + Remedy(address_.ca)};
+  // That this call can't be made is not what the server says about it.
+  if (status.code() != Code::kInvalidArgument) return status;
+  return {Code::kUnimplemented, "cannot call " + address_.url + ": " + status.message()};
+}
+
+Status ServerClient::Follow(const std::string& target, const std::string& last_id,
+                            const std::function<bool(const ServerEvent&)>& take) {
+  net::Request http = {.method = "GET", .url = address_.url + target};
+  http.headers = {{"Accept", kEventStream}};
+  if (!address_.token.empty()) {
+    http.headers.emplace_back("Authorization", "Bearer " + address_.token);
+  }
+  if (!last_id.empty()) http.headers.emplace_back("Last-Event-ID", last_id);
+  http.silence_seconds = kSilenceSeconds;
+  EventParser parser(kEventBytes);
+  Status end;
+  http.on_body = [&](std::string_view bytes) {
+    const Status parsed = parser.Add(bytes, [&](const ServerEvent& event) {
+      if (event.kind != "end") return take(event);
+      end = ErrorOf(event.data).value_or(Status(Code::kUnknown, "the server ended the stream"));
+      return false;
+    });
+    if (!parsed.ok()) end = parsed;
+    return parsed.ok() && !parser.ended();
+  };
+  const Result<net::Response> answer = http_->Send(http, clock_->Mono() + kStreamNs);
+  distrusts_ = answer.status().code() == Code::kFailedPrecondition;
+  if (!end.ok()) return end;
+  if (!answer.ok()) return Unanswered(answer.status());
+  if (answer->status != 200) return ToStatus(*answer, address_.url);
+  if (answer->Header("content-type") != kEventStream) {
     return {Code::kUnimplemented, address_.url + " does not answer as a headway server does"};
   }
   return OkStatus();

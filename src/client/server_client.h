@@ -3,6 +3,7 @@
 #include <google/protobuf/message.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "client/event_parser.h"
 #include "net/http.h"
 
 namespace headway::client {
@@ -38,6 +40,13 @@ class ServerClient {
   Status Call(std::string_view method, const google::protobuf::Message& request,
               google::protobuf::Message* response, bool dense = false);
 
+  /// Reads the events that the server sends for `target`, such as "/live?run=r", as they come,
+  /// until `take` returns false, or the server ends (OK); `last_id` is that of the last event
+  /// before. Errors as Call, also what the server says why no more will come; Unavailable also when
+  /// it has fallen silent.
+  Status Follow(const std::string& target, const std::string& last_id,
+                const std::function<bool(const ServerEvent&)>& take);
+
   /// Calls end by then at the latest.
   void set_deadline(MonoNs deadline) { deadline_ = deadline; }
 
@@ -47,6 +56,9 @@ class ServerClient {
   const std::string& url() const { return address_.url; }
 
  private:
+  /// Why a request got no answer.
+  Status Unanswered(const Status& status);
+
   ServerAddress address_;
   const Clock* clock_;
   std::optional<MonoNs> deadline_;

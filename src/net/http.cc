@@ -81,11 +81,18 @@ struct Incoming {
   std::size_t header_bytes = 0;
   std::size_t limit = 0;
   bool too_large = false;
+  const Request* request = nullptr;
+  bool succeeds = false;  // its status is 200
+  bool enough = false;    // the rest is not wanted
 };
 
 std::size_t OnBody(char* data, std::size_t size, std::size_t count, void* context) {
   auto* const in = static_cast<Incoming*>(context);
   const std::size_t bytes = size * count;
+  if (in->succeeds && in->request->on_body) {
+    in->enough = !in->request->on_body({data, bytes});
+    return in->enough ? 0 : bytes;
+  }
   if (bytes > in->limit - std::min(in->limit, in->response.body.size())) {
     in->too_large = true;
     return 0;
@@ -103,7 +110,11 @@ std::size_t OnHeader(char* data, std::size_t size, std::size_t count, void* cont
     in->too_large = true;
     return 0;
   }
-  if (line.starts_with("HTTP/")) in->response.headers.clear();  // those of "100 Continue" before it
+  if (line.starts_with("HTTP/")) {
+    in->response.headers.clear();  // those of "100 Continue" before it
+    const std::size_t blank = line.find(' ');
+    in->succeeds = blank != line.npos && Trim(line.substr(blank, 5)) == "200";
+  }
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return bytes;
   std::string name(line.substr(0, colon));
@@ -155,6 +166,7 @@ class CurlClient final : public HttpClient {
     }
     Incoming in;
     in.limit = options_.response_bytes_limit;
+    in.request = &request;
     curl_slist* headers = nullptr;
     Status status = SetUp(request, static_cast<long>(left_ms), &in, &headers);
     if (status.ok()) status = Perform(host, in);
@@ -188,7 +200,12 @@ class CurlClient final : public HttpClient {
     Set(CURLOPT_PATH_AS_IS, 1L);  // ".." in the name of an object is a part of it
     Set(CURLOPT_NOSIGNAL, 1L);
     Set(CURLOPT_TIMEOUT_MS, left_ms);
-    Set(CURLOPT_CONNECTTIMEOUT_MS, left_ms);
+    const long silence = request.silence_seconds;
+    Set(CURLOPT_CONNECTTIMEOUT_MS, silence == 0 ? left_ms : std::min(left_ms, silence * 1000));
+    if (silence != 0) {
+      Set(CURLOPT_LOW_SPEED_LIMIT, 1L);
+      Set(CURLOPT_LOW_SPEED_TIME, silence);
+    }
     Set(CURLOPT_FOLLOWLOCATION, 0L);
     Set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
     Set(CURLOPT_USERAGENT, "headway/" HEADWAY_VERSION);
@@ -263,7 +280,7 @@ class CurlClient final : public HttpClient {
       return {Code::kResourceExhausted,
               "the answer of " + host + " is larger than " + std::to_string(in.limit) + " bytes"};
     }
-    if (code != CURLE_OK) return {CodeOf(code), What(code, host)};
+    if (code != CURLE_OK && !in.enough) return {CodeOf(code), What(code, host)};
     long status = 0;
     curl_->easy_getinfo(handle_, CURLINFO_RESPONSE_CODE, &status);
     in.response.status = static_cast<int>(status);

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,6 +22,12 @@ struct Request {
   Headers headers = {};
   std::string_view body = {};  ///< must outlive Send
   bool direct = false;         ///< past any proxy, for services of this machine
+  /// For answers that go on: is given the body of one with status 200 piece by piece, as it comes,
+  /// and returns whether more is wanted. The Response has no body then, and no limit counts for it.
+  std::function<bool(std::string_view)> on_body = {};
+  /// A connection, or an answer, of which nothing comes for so long has failed (Unavailable); 0:
+  /// only the deadline counts.
+  int silence_seconds = 0;
 };
 
 struct Response {

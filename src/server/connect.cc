@@ -110,16 +110,21 @@ void NameRun(const Caller& caller, Message* request) {
   reflection->SetString(request, project, caller.project);
 }
 
+Status PrintJson(const Message& message, std::string* text) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.always_print_primitive_fields = true;
+  const auto printed = google::protobuf::util::MessageToJsonString(message, text, options);
+  if (printed.ok()) return OkStatus();
+  return {Code::kInternal, std::string(printed.message())};
+}
+
 Result<std::string> Print(std::string_view type, const Message& response) {
   std::string body;
   if (type == kProto) {
     if (!response.SerializeToString(&body)) return Status(Code::kInternal, "cannot be serialised");
     return body;
   }
-  google::protobuf::util::JsonPrintOptions options;
-  options.always_print_primitive_fields = true;
-  const auto printed = google::protobuf::util::MessageToJsonString(response, &body, options);
-  if (!printed.ok()) return Status(Code::kInternal, std::string(printed.message()));
+  HEADWAY_RETURN_IF_ERROR(PrintJson(response, &body));
   return body;
 }
 
@@ -144,6 +149,12 @@ std::string MediaType(std::string_view value) {
 bool IsOfServer(Code code) {
   return code == Code::kInternal || code == Code::kDataLoss || code == Code::kUnknown ||
          code == Code::kUnavailable || code == Code::kResourceExhausted;
+}
+
+std::string MessageJson(const Message& message) {
+  std::string text;
+  HEADWAY_CHECK(PrintJson(message, &text).ok());
+  return text;
 }
 
 HttpResponse ErrorResponse(const Status& status) {

@@ -118,6 +118,10 @@ std::string MediaType(std::string_view value);
 /// Whether the server is at fault and not the call: that may come right by itself.
 bool IsOfServer(Code code);
 
+/// A message as JSON on one line, with the fields that are not set. Aborts on one that can't be
+/// written: ours all can.
+std::string MessageJson(const google::protobuf::Message& message);
+
 /// An error as Connect tells it.
 HttpResponse ErrorResponse(const Status& status);
 

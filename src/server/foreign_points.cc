@@ -16,6 +16,7 @@
 #include "formats/protobuf/wire.h"
 #include "model/metric.h"
 #include "server/gzip.h"
+#include "server/query_string.h"
 #include "server/series_names.h"
 #include "server/snappy.h"
 #include "server/zstd.h"
@@ -46,45 +47,16 @@ struct Asked {
   std::optional<std::string> run;
 };
 
-Result<std::string> Unescape(std::string_view text) {
-  std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      plain += text[i] == '+' ? ' ' : text[i];
-      continue;
-    }
-    unsigned char byte = 0;
-    const char* const begin = text.data() + i + 1;
-    if (text.size() - i < 3) return Bad("the query of the URL ends within an escape");
-    const auto [end, error] = std::from_chars(begin, begin + 2, byte, 16);
-    if (error != std::errc() || end != begin + 2)
-      return Bad("the query of the URL has a bad escape");
-    plain += static_cast<char>(byte);
-    i += 2;
-  }
-  return plain;
-}
-
 Result<Asked> ParseQuery(std::string_view query) {
+  Result<std::map<std::string, std::string>> values = ParseQueryString(query);
+  if (!values.ok()) return values.status();
   Asked asked;
-  while (!query.empty()) {
-    const std::string_view pair = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(pair.size() + 1, query.size()));
-    if (pair.empty()) continue;
-    const std::size_t equals = std::min(pair.find('='), pair.size());
-    const Result<std::string> key = Unescape(pair.substr(0, equals));
-    if (!key.ok()) return key.status();
-    Result<std::string> value = Unescape(pair.substr(std::min(equals + 1, pair.size())));
-    if (!value.ok()) return value.status();
-    std::optional<std::string>* const field = *key == "project" ? &asked.project
-                                              : *key == "run"   ? &asked.run
-                                                                : nullptr;
-    if (field == nullptr) {
-      return Bad("the URL has a parameter \"" + *key + "\"; there are project and run");
+  for (auto& [name, value] : *values) {
+    if (name != "project" && name != "run") {
+      return Bad("the URL has a parameter \"" + name + "\"; there are project and run");
     }
-    if (field->has_value()) return Bad("the URL says " + *key + " twice");
-    if (value->empty()) return Bad("the URL says no " + *key + " behind \"" + *key + "=\"");
-    *field = *std::move(value);
+    if (value.empty()) return Bad("the URL says no " + name + " behind \"" + name + "=\"");
+    (name == "run" ? asked.run : asked.project) = std::move(value);
   }
   return asked;
 }
@@ -376,6 +348,7 @@ Status ForeignPoints::Request::Keep() {
     }
     owner_.counts_.kept += outcome->kept;
     owner_.counts_.repeated += outcome->repeated;
+    if (outcome->kept > 0 && owner_.on_points_) owner_.on_points_(of.points->run);
     if (outcome->differing > 0) {
       Refuse(outcome->differing, Bad("metric \"" + outcome->differing_metric + "\" of run \"" +
                                      key.second + "\" has another value already at time " +

@@ -46,6 +46,8 @@ class ForeignPoints {
   std::optional<HttpResponse> Refuse(const HttpRequest& head) const;
   HttpResponse Answer(const HttpRequest& request);
 
+  /// `came` is told of each run of which points were kept.
+  void OnPoints(std::function<void(const RunUid&)> came) { on_points_ = std::move(came); }
   const ForeignPointCounts& counts() const { return counts_; }
 
  private:
@@ -56,6 +58,7 @@ class ForeignPoints {
   Authenticate authenticate_;
   std::function<void(const Status&)> log_;
   ForeignPointCounts counts_;
+  std::function<void(const RunUid&)> on_points_;
 };
 
 }  // namespace headway::server

@@ -31,6 +31,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/live_limits.h"
 
 namespace headway::server {
 namespace {
@@ -45,6 +46,8 @@ constexpr std::chrono::seconds kLinger(1);
 constexpr std::size_t kLingerBytes = limits::kServerRequestBytes;
 constexpr std::chrono::milliseconds kAcceptAgain(100);
 constexpr std::size_t kReadBytes = std::size_t{64} << 10;
+constexpr std::size_t kUnaskedBytes = std::size_t{64} << 10;  // that come while a stream is sent
+constexpr std::int64_t kPulseNs = limits::kServerPulseSeconds * kNanosPerSecond;
 constexpr unsigned char kTlsHandshake = 22;  // the first byte of whoever speaks TLS
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
@@ -238,10 +241,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
     error_code error;
     socket_.close(error);
     ReturnBodyBytes();
+    stream_.reset();
     --commons_.stats.connections_open;
     if (shakes_) ++commons_.stats.handshakes_failed;
     (idle_ ? commons_.idle : commons_.busy).erase(place_);
     commons_.on_room();
+  }
+
+  /// Ends the stream that it sends, if it does.
+  void EndStream() {
+    if (stream_ == nullptr) return;
+    if (sending_) return Close();  // whoever reads slowly is not waited for
+    Guard([this] { SendPiece({.parts = {}, .last = true}); });
   }
 
   /// Nothing of a request has come yet.
@@ -443,6 +454,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     }
     if (error || !parser_->is_header_done()) return RefuseHead();
     keep_ = parser_->keep_alive();
+    takes_chunks_ = parser_->get().version() >= 11;
     TakeRequest();
     awaits_head_ = false;
     if (const std::optional<HttpResponse> refusal = Judge()) return Refuse(*refusal);
@@ -641,7 +653,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   void Send() {
-    keep_ = keep_ && !commons_.stopping && !commons_.crowded;
+    const bool streams = response_.stream != nullptr && !only_head_;
+    keep_ = keep_ && !commons_.stopping && !commons_.crowded && !streams;
     Tell();
     const int status = response_.status;
     const bool has_body = status != 204 && status != 304;
@@ -651,7 +664,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
     head_.append("\r\nDate: ").append(commons_.Date());
     if (has_body) {
       head_.append("\r\nContent-Type: ").append(response_.type);
-      head_.append("\r\nContent-Length: ").append(std::to_string(response_.Body().size()));
+      if (response_.stream == nullptr) {
+        head_.append("\r\nContent-Length: ").append(std::to_string(response_.Body().size()));
+      } else if (takes_chunks_) {
+        head_.append("\r\nTransfer-Encoding: chunked");
+      }
     }
     head_.append("\r\nConnection: ").append(keep_ ? "keep-alive" : "close");
     head_.append("\r\nX-Content-Type-Options: nosniff\r\n");
@@ -659,6 +676,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
       head_.append(name).append(": ").append(value).append("\r\n");
     }
     head_.append("\r\n");
+    if (streams) {
+      SetDeadline(TimeFor(0));
+      Write(asio::buffer(head_), &Connection::OnStreamHead);
+      return;
+    }
     const std::size_t size = has_body && !only_head_ ? response_.Body().size() : 0;
     SetDeadline(TimeFor(size));
     const std::array<asio::const_buffer, 2> parts = {asio::buffer(head_),
@@ -680,6 +702,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     only_head_ = false;
     answered_ = true;
     if (keep_) return NextRequest();
+    End();
+  }
+
+  void End() {
     // A socket that is closed while something lies unread takes the answer back.
     const bool urgent = commons_.stopping || commons_.crowded;
     if (urgent && !unread_ && IsQuiet()) return Close();
@@ -691,7 +717,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void EndSending(error_code /*error*/) {
     error_code error;
     socket_.shutdown(tcp::socket::shutdown_send, error);
-    Drain();
+    if (stream_ == nullptr) Drain();  // else that is being done
   }
 
   // What still comes is nobody's, and stays as it is.
@@ -701,6 +727,82 @@ class Connection : public std::enable_shared_from_this<Connection> {
     drained_ += size;
     if (error || drained_ > kLingerBytes) return Close();
     Drain();
+  }
+
+  // An answer that goes on.
+
+  void OnStreamHead(error_code error, std::size_t size) {
+    commons_.stats.bytes_out += size;
+    if (error) return Close();
+    stream_ = std::move(response_.stream);
+    response_ = {};
+    pulse_at_ = SystemClock::MonoNow() + kPulseNs;
+    NoDeadline();
+    asio::io_context& context = commons_.context;
+    stream_->Start([&context, weak = weak_from_this()] {
+      asio::post(context, [weak] {
+        const std::shared_ptr<Connection> self = weak.lock();
+        if (self != nullptr) self->Guard([&] { self->Continue(); });
+      });
+    });
+    AwaitEnd();
+    Continue();
+  }
+
+  // What a client says meanwhile is nobody's; that it ends the connection counts.
+  void AwaitEnd() { ReadSome(asio::buffer(in_), Then(&Connection::OnUnasked)); }
+
+  void OnUnasked(error_code error, std::size_t size) {
+    unasked_ += size;
+    if (error || unasked_ > kUnaskedBytes) return Close();
+    AwaitEnd();
+  }
+
+  void Continue() {
+    if (sending_ || ended_) return;
+    HttpStream::Piece piece =
+        commons_.stopping ? HttpStream::Piece{.parts = {}, .last = true} : stream_->Next();
+    if (!piece.parts.empty() || piece.last) return SendPiece(std::move(piece));
+    timer_.expires_after(std::chrono::nanoseconds(pulse_at_ - SystemClock::MonoNow()));
+    timer_.async_wait([self = shared_from_this(), mine = ++deadline_](error_code) {
+      if (mine == self->deadline_) self->Guard([&] { self->SendPulse(); });
+    });
+  }
+
+  void SendPulse() {
+    SendPiece({.parts = {std::make_shared<const std::string>(stream_->Pulse())}, .last = false});
+  }
+
+  void SendPiece(HttpStream::Piece piece) {
+    piece_ = std::move(piece);
+    sending_ = true;
+    ended_ = piece_.last;
+    std::size_t size = 0;
+    for (const auto& part : piece_.parts) size += part->size();
+    std::vector<asio::const_buffer> buffers;
+    if (takes_chunks_ && size > 0) {
+      std::array<char, 20> digits;
+      const int count = std::snprintf(digits.data(), digits.size(), "%zx\r\n", size);
+      head_.assign(digits.data(), static_cast<std::size_t>(count));
+      buffers.push_back(asio::buffer(head_));
+    }
+    for (const auto& part : piece_.parts) buffers.push_back(asio::buffer(*part));
+    static constexpr std::string_view kChunkEnd = "\r\n";
+    static constexpr std::string_view kBodyEnd = "0\r\n\r\n";
+    if (takes_chunks_ && size > 0) buffers.push_back(asio::buffer(kChunkEnd));
+    if (takes_chunks_ && ended_) buffers.push_back(asio::buffer(kBodyEnd));
+    SetDeadline(TimeFor(size));
+    Write(buffers, &Connection::OnPieceSent);
+  }
+
+  void OnPieceSent(error_code error, std::size_t size) {
+    commons_.stats.bytes_out += size;
+    if (error) return Close();
+    piece_ = {};
+    sending_ = false;
+    pulse_at_ = SystemClock::MonoNow() + kPulseNs;
+    if (ended_) return End();
+    Continue();
   }
 
   tcp::socket socket_;
@@ -745,9 +847,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool failed_ = false;  // the handler
   std::string head_;     // of the answer
   bool only_head_ = false;
+  bool takes_chunks_ = false;  // HTTP/1.1
   bool keep_ = false;
   bool unread_ = false;
   std::size_t drained_ = 0;
+
+  std::shared_ptr<HttpStream> stream_;  // once its head is sent
+  HttpStream::Piece piece_;             // that is being sent
+  bool sending_ = false;                // a piece
+  bool ended_ = false;                  // with that piece
+  MonoNs pulse_at_;
+  std::size_t unasked_ = 0;
 };
 
 void Workers::Start(int count, std::size_t queue_limit, HttpStats::Number* waiting) {
@@ -1046,6 +1156,7 @@ class HttpServer::Impl {
     const Connections busy = commons_.busy;
     for (const auto& connection : busy) {
       if (connection->IsBetweenRequests() && connection->IsQuiet()) connection->Close();
+      connection->EndStream();
     }
     const Connections idle = commons_.idle;
     for (const auto& connection : idle) {

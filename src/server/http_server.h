@@ -33,6 +33,29 @@ struct HttpRequest {
   std::string_view Header(std::string_view name) const;
 };
 
+/// A body that goes on for as long as both sides want. The server asks it for the next piece
+/// whenever it can send one: nothing piles up before a client that reads slowly. It is destroyed
+/// when the connection has ended, by the thread that reads and writes.
+class HttpStream {
+ public:
+  virtual ~HttpStream() = default;
+
+  struct Piece {
+    /// What is sent, one behind the other; none: there is nothing now.
+    std::vector<std::shared_ptr<const std::string>> parts = {};
+    bool last = false;  ///< the body ends behind it
+  };
+  /// Called once, before Next. `wake` has Next called again; any thread may call it for as long as
+  /// the stream lives.
+  virtual void Start(std::function<void()> wake) = 0;
+  /// By the thread that reads and writes: it must be quick. Not before all is sent that it gave
+  /// last.
+  virtual Piece Next() = 0;
+  /// What is sent when nothing else was for limits::kServerPulseSeconds, so that whoever is between
+  /// sees the connection live.
+  virtual std::string_view Pulse() const = 0;
+};
+
 struct HttpResponse {
   int status = 200;
   std::string type = "text/plain; charset=utf-8";
@@ -40,6 +63,7 @@ struct HttpResponse {
   std::vector<std::pair<std::string, std::string>> headers = {};  ///< further ones
   /// Sent in the place of `body`, where it is set; must outlive the server.
   std::string_view fixed_body = {};
+  std::shared_ptr<HttpStream> stream = {};  ///< instead of either
 
   std::string_view Body() const { return fixed_body.empty() ? std::string_view(body) : fixed_body; }
 };
@@ -119,7 +143,7 @@ class HttpServer {
 
   std::uint16_t port() const;
   /// Takes no new connection or request, lets those under way be answered, and returns once they
-  /// are, after `grace_seconds` at the latest.
+  /// are, after `grace_seconds` at the latest. Streams end at once.
   void Stop(int grace_seconds);
 
  private:

@@ -130,6 +130,14 @@ class Client {
     return Receive();
   }
 
+  /// What comes up to and with `end`; empty: the connection ended before.
+  std::string ReceiveTo(std::string_view end) {
+    while (received_.find(end) == received_.npos) {
+      if (!More()) return {};
+    }
+    return Cut(received_.find(end) + end.size());
+  }
+
   /// Up to `size` bytes as they come, without TLS; 0: the connection has ended.
   std::size_t Take(char* bytes, std::size_t size) {
     return static_cast<std::size_t>(std::max<ssize_t>(::recv(fd_.get(), bytes, size, 0), 0));
@@ -218,6 +226,68 @@ class Gate {
   bool open_ = false;
 };
 
+/// A body that goes on, whose newest part the test says.
+class Tap {
+ public:
+  class Stream final : public HttpStream {
+   public:
+    explicit Stream(Tap* tap) : tap_(tap) {}
+    ~Stream() override {
+      const std::lock_guard lock(tap_->mutex_);
+      std::erase(tap_->streams_, this);
+      tap_->changed_.notify_all();
+    }
+    void Start(std::function<void()> wake) override {
+      const std::lock_guard lock(tap_->mutex_);
+      wake_ = std::move(wake);
+      tap_->streams_.push_back(this);
+      tap_->changed_.notify_all();
+    }
+    Piece Next() override {
+      const std::lock_guard lock(tap_->mutex_);
+      Piece piece = {.parts = {}, .last = tap_->last_};
+      if (tap_->version_ > sent_) {
+        piece.parts = {tap_->newest_, std::make_shared<const std::string>("\n")};
+        ++tap_->taken_;
+      }
+      sent_ = tap_->version_;
+      return piece;
+    }
+    std::string_view Pulse() const override { return ":\n"; }
+
+   private:
+    friend class Tap;
+    Tap* tap_;
+    int sent_ = 0;
+    std::function<void()> wake_;
+  };
+
+  void Say(std::string text, bool last = false) {
+    const std::lock_guard lock(mutex_);
+    newest_ = std::make_shared<const std::string>(std::move(text));
+    ++version_;
+    last_ = last;
+    for (Stream* const stream : streams_) stream->wake_();
+  }
+  void AwaitStreams(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return streams_.size() == count; });
+  }
+  int taken() {
+    const std::lock_guard lock(mutex_);
+    return taken_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Stream*> streams_;
+  std::shared_ptr<const std::string> newest_;
+  int version_ = 0;
+  int taken_ = 0;
+  bool last_ = false;
+};
+
 std::string Get(std::string_view target, std::string_view more = "") {
   return "GET " + std::string(target) + " HTTP/1.1\r\nHost: here\r\n" + std::string(more) + "\r\n";
 }
@@ -277,6 +347,10 @@ class ServerFixture : public ::testing::Test {
     if (request.path == "/header") response.headers.emplace_back(header_);
     if (request.path == "/type") response.type = "text/html\r\nEvil: 1";
     if (request.path == "/status") response.status = std::atoi(request.query.c_str());
+    if (request.path == "/stream") {
+      response.stream = std::make_shared<Tap::Stream>(&tap_);
+      return response;
+    }
     if (request.path == "/much") {
       response.body.assign(static_cast<std::size_t>(std::atoll(request.query.c_str())), 'x');
       return response;
@@ -294,6 +368,7 @@ class ServerFixture : public ::testing::Test {
   HttpServerOptions options_;
   std::pair<std::string, std::string> header_;
   Gate gate_;
+  Tap tap_;
   std::unique_ptr<HttpServer> server_;  // ends first
 };
 
@@ -795,6 +870,88 @@ TEST_P(HttpServerTest, IsDestroyedOnceTheHandlerReturns) {
   gate_.Open();
   destroyer.join();
   EXPECT_TRUE(waiting.IsReadable(10'000));
+}
+
+TEST_P(HttpServerTest, SendsAStreamAsItComes) {
+  Start();
+  Client client = Connect();
+  client.Send(Get("/stream"));
+  const struct Answer head = client.Receive(/*only_head=*/true);
+  EXPECT_EQ(head.status(), 200);
+  EXPECT_TRUE(head.Has("\r\nTransfer-Encoding: chunked\r\n"));
+  EXPECT_FALSE(head.Has("Content-Length"));
+  EXPECT_FALSE(head.keeps());
+  tap_.AwaitStreams(1);
+  tap_.Say("one");
+  EXPECT_EQ(client.ReceiveTo("\n\r\n"), "4\r\none\n\r\n");
+  tap_.Say("two and three");
+  EXPECT_EQ(client.ReceiveTo("\n\r\n"), "e\r\ntwo and three\n\r\n");
+  EXPECT_FALSE(client.IsReadable(50));
+  tap_.Say("end", /*last=*/true);
+  EXPECT_EQ(client.ReceiveTo("0\r\n\r\n"), "4\r\nend\n\r\n0\r\n\r\n");
+  EXPECT_TRUE(client.IsEnded());
+}
+
+TEST_P(HttpServerTest, SendsAStreamToOldClientsAndItsHeadToThoseWhoWantThat) {
+  Start();
+  Client old = Connect();
+  old.Send("GET /stream HTTP/1.0\r\n\r\n");
+  EXPECT_FALSE(old.Receive(/*only_head=*/true).Has("chunked"));
+  tap_.AwaitStreams(1);
+  tap_.Say("all", /*last=*/true);
+  EXPECT_EQ(old.ReceiveTo("\n"), "all\n");
+  EXPECT_TRUE(old.IsEnded());
+  Client head = Connect();
+  head.Send("HEAD /stream HTTP/1.1\r\nHost: here\r\n\r\n");
+  EXPECT_TRUE(head.Receive(/*only_head=*/true).Has("chunked"));
+  EXPECT_EQ(head.Ask(Get("/next")).body, "GET /next? ");
+}
+
+TEST_P(HttpServerTest, AStreamThatIsReadSlowlySkips) {
+  Start();
+  Client client = Connect(/*receive_buffer=*/65536);
+  client.Send(Get("/stream"));
+  tap_.AwaitStreams(1);
+  constexpr int kTimes = 200;
+  for (int i = 0; i < kTimes; ++i) tap_.Say(std::string(1 << 20, 'x'));
+  tap_.Say("the newest");
+  EXPECT_NE(client.ReceiveTo("the newest\n"), "");
+  EXPECT_LT(tap_.taken(), kTimes / 2);
+}
+
+TEST_P(HttpServerTest, AStreamEndsWithItsClient) {
+  options_.stats = &stats_;
+  Start();
+  {
+    Client first = Connect();
+    first.Send(Get("/stream"));
+    Client second = Connect();
+    second.Send(Get("/stream"));
+    tap_.AwaitStreams(2);
+  }
+  tap_.AwaitStreams(0);
+  // One that says more and more meanwhile is sent away.
+  Client third = Connect();
+  third.Send(Get("/stream"));
+  tap_.AwaitStreams(1);
+  third.Send(std::string(256 << 10, 'x'));
+  tap_.AwaitStreams(0);
+  while (stats_.connections_open > 1) std::this_thread::yield();
+}
+
+TEST_P(HttpServerTest, StreamsEndWithTheServer) {
+  Start();
+  Client quiet = Connect();
+  quiet.Send(Get("/stream"));
+  Client slow = Connect(/*receive_buffer=*/65536);
+  slow.Send(Get("/stream"));
+  tap_.AwaitStreams(2);
+  for (int i = 0; i < 20; ++i) tap_.Say(std::string(1 << 20, 'x'));
+  EXPECT_NE(quiet.ReceiveTo("\n\r\n"), "");
+  const MonoNs begin = SystemClock::MonoNow();
+  server_->Stop(20);
+  EXPECT_LT(SystemClock::MonoNow() - begin, 10 * kNanosPerSecond);
+  tap_.AwaitStreams(0);
 }
 
 TEST_P(HttpServerTest, TellsWhatBecameOfRequests) {

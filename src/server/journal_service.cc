@@ -342,6 +342,14 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
       counts_.bytes += packed.bytes.size();
     }
   }
+  if (on_records_) {
+    std::map<RunUid, bool> runs;
+    for (const store::Batch& batch : batches) {
+      const Known& known = journals.at(batch.identity.uid);
+      runs[batch.identity.run_uid] |= known.fresh || known.journal.state.writer == Liveness::kDead;
+    }
+    for (const auto& [run, turns] : runs) on_records_(run, turns);
+  }
   return response;
 }
 

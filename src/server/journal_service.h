@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 
@@ -28,6 +29,9 @@ class JournalService {
   JournalService(store::RecordStore* store, const Clock* clock) : store_(store), clock_(clock) {}
 
   void AddTo(ConnectRouter* router);
+  /// `came` is told of each run, as its journal has it, of which something was kept, and whether
+  /// one of its journals has begun or ended.
+  void OnRecords(std::function<void(const RunUid&, bool)> came) { on_records_ = std::move(came); }
   const JournalCounts& counts() const { return counts_; }
 
   Result<v1::AppendJournalsResponse> AppendJournals(const Caller& caller,
@@ -47,6 +51,7 @@ class JournalService {
   };
   std::map<JournalUid, Sum> sums_;
   JournalCounts counts_;
+  std::function<void(const RunUid&, bool)> on_records_;
 };
 
 }  // namespace headway::server

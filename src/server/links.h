@@ -40,6 +40,9 @@ class Links {
                                      const v1::ListLinksRequest& request) const;
   Result<v1::RevokeLinkResponse> Revoke(const Caller& caller, const v1::RevokeLinkRequest& request);
 
+  /// Writes down that somebody uses the link that `caller` has, once a day.
+  Status NoteUse(const Caller& caller);
+
   /// What a browser is shown for kPath and what is behind it.
   HttpResponse AnswerPage(const HttpRequest& request);
 
@@ -47,8 +50,6 @@ class Links {
   Links(store::Registry* registry, const Clock* clock) : registry_(registry), clock_(clock) {}
 
   void Keep(store::LinkRow row);
-  /// Writes down that somebody uses it, once a day.
-  Status NoteUse(const Caller& caller);
   /// The links to it were revoked.
   void EndOf(const RunUid& run);
   Status ForgetOld(std::int64_t now);

@@ -22,41 +22,6 @@ constexpr std::size_t kRunsNamed = 5;  // in an error
 
 Status Bad(const std::string& what) { return {Code::kInvalidArgument, what}; }
 
-v1::Run ToProto(const store::RunRow& row) {
-  v1::Run run;
-  run.set_project(row.project);
-  run.set_name(row.name);
-  run.set_label(row.label);
-  run.set_uid(ToHex(row.uid));
-  run.set_start(row.start);
-  run.set_stored_bytes(row.stored_bytes);
-  run.set_journals(static_cast<std::int32_t>(row.journals));
-  wire::Fill(Masked(row.details), &run);
-  run.set_etag(std::to_string(row.version));
-  run.set_creator(row.creator);
-  run.set_create_time(row.created);
-  run.set_update_time(row.updated);
-  run.set_delete_time(row.deleted);
-  wire::Fill(row.summary, &run);
-  return run;
-}
-
-// What whoever has a link to the run sees of it: what its processes recorded, and how it stands;
-// nothing of what people and programs say of it but the phase.
-v1::Run Shared(const store::RunRow& row) {
-  v1::Run run;
-  run.set_project(row.project);
-  run.set_name(row.name);
-  run.set_label(row.label);
-  run.set_uid(ToHex(row.uid));
-  run.set_start(row.start);
-  RunDetails said;
-  said.phase = row.details.phase;
-  wire::Fill(said, &run);
-  wire::Fill(row.summary, &run);
-  return run;
-}
-
 // Empty: whatever it has.
 Status CheckEtag(const std::string& etag, const store::RunRow& run) {
   const std::string now = std::to_string(run.version);
@@ -126,6 +91,39 @@ Status In(const char* field, const Result<T>& parsed) {
 }
 
 }  // namespace
+
+v1::Run RunMessage(const store::RunRow& row) {
+  v1::Run run;
+  run.set_project(row.project);
+  run.set_name(row.name);
+  run.set_label(row.label);
+  run.set_uid(ToHex(row.uid));
+  run.set_start(row.start);
+  run.set_stored_bytes(row.stored_bytes);
+  run.set_journals(static_cast<std::int32_t>(row.journals));
+  wire::Fill(Masked(row.details), &run);
+  run.set_etag(std::to_string(row.version));
+  run.set_creator(row.creator);
+  run.set_create_time(row.created);
+  run.set_update_time(row.updated);
+  run.set_delete_time(row.deleted);
+  wire::Fill(row.summary, &run);
+  return run;
+}
+
+v1::Run SharedRunMessage(const store::RunRow& row) {
+  v1::Run run;
+  run.set_project(row.project);
+  run.set_name(row.name);
+  run.set_label(row.label);
+  run.set_uid(ToHex(row.uid));
+  run.set_start(row.start);
+  RunDetails said;
+  said.phase = row.details.phase;
+  wire::Fill(said, &run);
+  wire::Fill(row.summary, &run);
+  return run;
+}
 
 std::string ProjectOf(const std::string& project) { return project.empty() ? "default" : project; }
 
@@ -221,7 +219,7 @@ Result<v1::ListRunsResponse> RunRegistry::List(const Caller& caller,
   const Result<store::RunPage> page = store_->ListRuns(query);
   if (!page.ok()) return page.status();
   v1::ListRunsResponse response;
-  for (const store::RunRow& row : page->runs) *response.add_runs() = ToProto(row);
+  for (const store::RunRow& row : page->runs) *response.add_runs() = RunMessage(row);
   response.set_next_page_token(MakeToken(page->next, question));
   return response;
 }
@@ -229,7 +227,7 @@ Result<v1::ListRunsResponse> RunRegistry::List(const Caller& caller,
 Result<v1::Run> RunRegistry::Get(const Caller& caller, const v1::GetRunRequest& request) {
   const Result<store::RunRow> run = Find(caller, ProjectOf(request.project()), request.run());
   if (!run.ok()) return run.status();
-  return caller.link.empty() ? ToProto(*run) : Shared(*run);
+  return caller.link.empty() ? RunMessage(*run) : SharedRunMessage(*run);
 }
 
 store::AuditRow RunRegistry::Done(const Caller& caller, Permission permission,
@@ -271,6 +269,7 @@ Result<v1::CreateRunResponse> RunRegistry::Create(const Caller& caller,
   row.created = clock_->Wall().ns;
   const Status made = store_->CreateRun(row, Done(caller, Permission::kRunsCreate, row));
   if (!made.ok() && made.code() != Code::kAlreadyExists) return made;
+  if (made.ok()) TellOfChange(row.uid);
   const Result<store::RunRow> found = store_->FindRun(row.uid);
   if (!found.ok()) return found.status();
   // Of another project nothing is told.
@@ -279,7 +278,7 @@ Result<v1::CreateRunResponse> RunRegistry::Create(const Caller& caller,
                   "there is a run " + ToHex(row.uid) + " already, with another name or project");
   }
   v1::CreateRunResponse response;
-  *response.mutable_run() = ToProto(*found);
+  *response.mutable_run() = RunMessage(*found);
   response.set_existed(!made.ok());
   return response;
 }
@@ -299,9 +298,10 @@ Result<v1::Run> RunRegistry::Update(const Caller& caller, const v1::UpdateRunReq
     // Somebody else was faster: once more, on what that has left.
     if (status.code() == Code::kAborted && request.etag().empty() && tries < kTries) continue;
     HEADWAY_RETURN_IF_ERROR(status);
+    TellOfChange(run->uid);
     const Result<store::RunRow> updated = store_->FindRun(run->uid);
     if (!updated.ok()) return updated.status();
-    return ToProto(*updated);
+    return RunMessage(*updated);
   }
 }
 
@@ -314,6 +314,7 @@ Result<v1::DeleteRunResponse> RunRegistry::Delete(const Caller& caller,
   if (run->deleted == 0) {
     HEADWAY_RETURN_IF_ERROR(store_->DeleteRun(run->uid, audit.time, audit));
     if (on_delete_) on_delete_(run->uid);
+    TellOfChange(run->uid);
   }
   v1::DeleteRunResponse response;
   if (request.force()) {
@@ -323,7 +324,7 @@ Result<v1::DeleteRunResponse> RunRegistry::Delete(const Caller& caller,
   }
   const Result<store::RunRow> deleted = store_->FindRun(run->uid);
   if (!deleted.ok()) return deleted.status();
-  *response.mutable_run() = ToProto(*deleted);
+  *response.mutable_run() = RunMessage(*deleted);
   return response;
 }
 
@@ -337,9 +338,10 @@ Result<v1::Run> RunRegistry::Undelete(const Caller& caller, const v1::UndeleteRu
   if (on_delete_) on_delete_(run->uid);
   HEADWAY_RETURN_IF_ERROR(
       store_->DeleteRun(run->uid, 0, Done(caller, Permission::kRunsDelete, *run)));
+  TellOfChange(run->uid);
   const Result<store::RunRow> shown = store_->FindRun(run->uid);
   if (!shown.ok()) return shown.status();
-  return ToProto(*shown);
+  return RunMessage(*shown);
 }
 
 }  // namespace headway::server

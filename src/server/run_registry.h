@@ -22,6 +22,12 @@ std::string ProjectOf(const std::string& project);
 /// How many rows a page has. InvalidArgument: fewer than none.
 Result<std::size_t> PageSize(std::int32_t asked, int usual, int most);
 
+/// A run as whoever may read it sees it.
+v1::Run RunMessage(const store::RunRow& row);
+/// As whoever has a link to it does: what its processes recorded, and how it stands; nothing of
+/// what people and programs say of it but the phase.
+v1::Run SharedRunMessage(const store::RunRow& row);
+
 /// The part of RunService of proto/ that is about runs as such. Any thread.
 class RunRegistry {
  public:
@@ -33,6 +39,9 @@ class RunRegistry {
 
   /// `deleted` is told of each run that was deleted, at the latest before it is shown again.
   void OnDelete(std::function<void(const RunUid&)> deleted) { on_delete_ = std::move(deleted); }
+
+  /// `changed` is told of each run that was made, changed, deleted or shown again.
+  void OnChange(std::function<void(const RunUid&)> changed) { on_change_ = std::move(changed); }
 
   /// A run by its label or uid; a deleted one by its uid only. NotFound names the newest ones;
   /// PermissionDenied: the caller's token or link is for another run only.
@@ -47,6 +56,9 @@ class RunRegistry {
   Result<v1::Run> Undelete(const Caller& caller, const v1::UndeleteRunRequest& request);
 
  private:
+  void TellOfChange(const RunUid& run) const {
+    if (on_change_) on_change_(run);
+  }
   store::AuditRow Done(const Caller& caller, Permission permission, const store::RunRow& run) const;
 
   store::Store* store_;
@@ -54,6 +66,7 @@ class RunRegistry {
   const Clock* clock_;
   std::mutex update_mutex_;  // updates of whatever there is take turns
   std::function<void(const RunUid&)> on_delete_;
+  std::function<void(const RunUid&)> on_change_;
 };
 
 }  // namespace headway::server

@@ -161,6 +161,7 @@ Result<v1::WritePointsResponse> SeriesService::Write(const Caller& caller,
   v1::WritePointsResponse response;
   const Status status = store_->AppendPoints({&batch, 1});
   if (!status.ok() && status.code() != Code::kAborted) return status;
+  if (status.ok() && on_points_) on_points_(batch.run);
   response.set_next_sequence(batch.next);
   if (status.code() == Code::kAborted) {
     const Result<std::uint64_t> position = store_->PointPosition(batch.run, batch.source);

@@ -2,6 +2,8 @@
 
 #include <headway/v1/series_service.pb.h>
 
+#include <functional>
+
 #include "base/clock.h"
 #include "base/status.h"
 #include "server/connect.h"
@@ -19,6 +21,8 @@ class SeriesService {
       : store_(store), registry_(registry), ledgers_(ledgers), clock_(clock) {}
 
   void AddTo(ConnectRouter* router);
+  /// `came` is told of each run of which points were kept.
+  void OnPoints(std::function<void(const RunUid&)> came) { on_points_ = std::move(came); }
 
   Result<v1::WritePointsResponse> Write(const Caller& caller,
                                         const v1::WritePointsRequest& request);
@@ -34,6 +38,7 @@ class SeriesService {
   RunRegistry* registry_;
   RunLedgers* ledgers_;
   const Clock* clock_;
+  std::function<void(const RunUid&)> on_points_;
 };
 
 }  // namespace headway::server

@@ -22,6 +22,8 @@
 #include "server/http_server.h"
 #include "server/journal_service.h"
 #include "server/links.h"
+#include "server/live_hub.h"
+#include "server/live_service.h"
 #include "server/operation_service.h"
 #include "server/pages.h"
 #include "server/project_service.h"
@@ -56,7 +58,7 @@ bool IsLoopback(const std::string& address) {
 std::vector<std::string> PathsOf(const ConnectRouter& router) {
   std::vector<std::string> paths = router.Paths();
   paths.insert(paths.end(), {kHealth, kMetrics, std::string(ForeignPoints::kRemoteWrite),
-                             std::string(ForeignPoints::kOtlp)});
+                             std::string(ForeignPoints::kOtlp), LiveService::kPath});
   return paths;
 }
 
@@ -96,6 +98,7 @@ struct Server::Impl {
       : access(std::move(access_found)),
         store(std::move(opened)),
         ledgers(store.get(), store.get(), clock_given),
+        hub(store.get(), &ledgers, clock_given, [this](const Status& status) { Log(status); }),
         journals(store.get(), clock_given),
         upkeep(store.get(), &ledgers, clock_given, [this](const Status& status) { Log(status); }),
         registry(store.get(), &upkeep, clock_given),
@@ -116,6 +119,8 @@ struct Server::Impl {
         pages(page),
         router([this](const HttpRequest& head) { return access.Authenticate(head); },
                [this](const Status& status) { Log(status); }),
+        live([this](const HttpRequest& head) { return access.Authenticate(head); },
+             [this](const Caller& caller) { return links->NoteUse(caller); }, &registry, &hub),
         clock(clock_given) {
     access.Use(tokens.get(), links.get());
     roles->AddTo(&router);
@@ -130,8 +135,20 @@ struct Server::Impl {
     projects.AddTo(&router);
     operations.AddTo(&router);
     itself.AddTo(&router);
+    journals.OnRecords([this](const RunUid& run, bool turns) {
+      if (turns) upkeep.Hurry(run);
+      hub.RecordsCame(run);
+    });
+    series.OnPoints([this](const RunUid& run) { hub.RecordsCame(run); });
+    foreign.OnPoints([this](const RunUid& run) { hub.RecordsCame(run); });
+    registry.OnChange([this](const RunUid& run) { hub.RunChanged(run); });
+    upkeep.OnChange([this](const RunUid& run) { hub.RunChanged(run); });
     metrics.emplace(PathsOf(router), clock);
   }
+
+  ~Impl() { hub.Stop(); }  // what it calls is still there
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   // What is asked for by its path alone.
   bool IsPage(std::string_view path) const {
@@ -139,7 +156,7 @@ struct Server::Impl {
   }
   // Also to what is no GET.
   bool SeesToItself(std::string_view path) const {
-    return path.starts_with(Links::kPath) || pages.Has(path);
+    return path == LiveService::kPath || path.starts_with(Links::kPath) || pages.Has(path);
   }
 
   // Whatever needs no body is known by the head.
@@ -158,6 +175,7 @@ struct Server::Impl {
     if (!IsPage(request.path)) return router.Answer(request);  // which refuses by the head, too
     if (std::optional<HttpResponse> refusal = RefuseByHead(request)) return *std::move(refusal);
     if (request.path.starts_with(Links::kPath)) return links->AnswerPage(request);
+    if (request.path == LiveService::kPath) return live.Answer(request);
     if (pages.Has(request.path)) return pages.Answer(request);
     return request.path == kHealth ? Health() : Metrics(request);
   }
@@ -187,6 +205,7 @@ struct Server::Impl {
                         .journals = &journals.counts(),
                         .points = &foreign.counts(),
                         .ledgers = ledgers.held(),
+                        .live = hub.counts(),
                         .store_bytes = SizeOnDisk(store_path) + SizeOnDisk(store_path + "-wal")});
     return response;
   }
@@ -217,6 +236,7 @@ struct Server::Impl {
   std::optional<ServerCertificate> certificate;
   std::unique_ptr<store::Store> store;
   RunLedgers ledgers;
+  LiveHub hub;  // before those that tell it
   JournalService journals;
   std::mutex log_mutex;
   std::optional<MonoNs> last_log;
@@ -235,6 +255,7 @@ struct Server::Impl {
   std::unique_ptr<Links> links;
   Pages pages;
   ConnectRouter router;
+  LiveService live;
   const Clock* clock;
   std::optional<ServerMetrics> metrics;
   HttpStats http_stats;
@@ -298,6 +319,7 @@ Result<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   if (!http.ok()) return http.status();
   impl->http = *std::move(http);
   impl->upkeep.Start();
+  impl->hub.Start();
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 

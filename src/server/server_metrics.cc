@@ -161,6 +161,14 @@ std::string ServerMetrics::Write(const Others& others) const {
   writer.Sample(points.refused.load(), Label("result", "refused"));
   writer.Counter("ingest_stale_markers_total", points.stale,
                  "Marks of Prometheus that a series has ended, which are no points.");
+  writer.Metric("live_streams", "gauge", "Streams of live updates that are open.");
+  writer.Sample(others.live.lists, Label("of", "list"));
+  writer.Sample(others.live.runs, Label("of", "run"));
+  writer.Counter("live_streams_total", others.live.opened, "Streams that were opened.");
+  writer.Counter("live_streams_refused_total", others.live.refused,
+                 "Streams that were refused because too many were open.");
+  writer.Counter("live_updates_total", others.live.updates,
+                 "Looks at runs, each for all streams that watch the run.");
   writer.Gauge("ledgers_held", others.ledgers, "Runs whose ledgers are held in memory.");
   writer.Gauge("store_bytes", others.store_bytes, "Bytes on disk of what it keeps.");
   return writer.Take();

@@ -12,6 +12,7 @@
 #include "server/foreign_points.h"
 #include "server/http_server.h"
 #include "server/journal_service.h"
+#include "server/live_hub.h"
 
 namespace headway::server {
 
@@ -30,7 +31,8 @@ class ServerMetrics {
     const HttpStats* http = nullptr;
     const JournalCounts* journals = nullptr;
     const ForeignPointCounts* points = nullptr;
-    std::size_t ledgers = 0;        ///< held in memory
+    std::size_t ledgers = 0;  ///< held in memory
+    LiveHub::Counts live;
     std::uint64_t store_bytes = 0;  ///< its files, on disk
   };
   std::string Write(const Others& others) const;

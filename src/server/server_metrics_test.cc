@@ -20,11 +20,13 @@ class ServerMetricsTest : public ::testing::Test {
   ServerMetricsTest() : metrics_({"/headway.v1.RunService/GetReport", "/healthz"}, &clock_) {}
 
   bool Has(const std::string& line) {
-    const std::string text = metrics_.Write({.http = &http_,
-                                             .journals = &journals_,
-                                             .points = &points_,
-                                             .ledgers = 3,
-                                             .store_bytes = 4096});
+    const std::string text =
+        metrics_.Write({.http = &http_,
+                        .journals = &journals_,
+                        .points = &points_,
+                        .ledgers = 3,
+                        .live = {.runs = 2, .lists = 1, .opened = 7, .refused = 4, .updates = 9},
+                        .store_bytes = 4096});
     return ("\n" + text).find("\nheadway_server_" + line + "\n") != std::string::npos;
   }
 
@@ -86,6 +88,11 @@ TEST_F(ServerMetricsTest, TellsWhatOthersKnow) {
   EXPECT_TRUE(Has(R"(ingest_points_total{result="kept"} 11)"));
   EXPECT_TRUE(Has(R"(ingest_points_total{result="refused"} 2)"));
   EXPECT_TRUE(Has("ledgers_held 3"));
+  EXPECT_TRUE(Has("live_streams{of=\"list\"} 1"));
+  EXPECT_TRUE(Has("live_streams{of=\"run\"} 2"));
+  EXPECT_TRUE(Has("live_streams_total 7"));
+  EXPECT_TRUE(Has("live_streams_refused_total 4"));
+  EXPECT_TRUE(Has("live_updates_total 9"));
   EXPECT_TRUE(Has("store_bytes 4096"));
   EXPECT_FALSE(Has("tls_certificate_expiry_timestamp_seconds 0"));
   http_.certificate_expires = 1'800'000'000 * kNanosPerSecond;

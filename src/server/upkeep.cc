@@ -50,6 +50,12 @@ void Upkeep::Wake() {
   woken_.notify_all();
 }
 
+void Upkeep::Hurry(const RunUid& run) {
+  const std::lock_guard lock(mutex_);
+  // So many at once have their turn as ever.
+  if (hurried_.size() < kStaleAtOnce) hurried_.insert(run);
+}
+
 void Upkeep::Run() {
   while (true) {
     const Status status = Pass();
@@ -73,7 +79,9 @@ Status Upkeep::Pass() {
 
 // One that has grown since the last pass, too, is looked at now and then: reading it takes from
 // what takes it in.
-bool Upkeep::Waits(const store::StaleRun& run, std::map<RunUid, Growth>* growing) const {
+bool Upkeep::Waits(const store::StaleRun& run, const std::set<RunUid>& hurried,
+                   std::map<RunUid, Growth>* growing) const {
+  if (hurried.contains(run.uid)) return false;
   const auto before = growing_.find(run.uid);
   Growth now = {run.mark, clock_->Mono()};
   if (before != growing_.end()) {
@@ -87,6 +95,11 @@ bool Upkeep::Waits(const store::StaleRun& run, std::map<RunUid, Growth>* growing
 
 // Those that were looked at longest ago come first, so that each has its turn.
 Status Upkeep::Summarise() {
+  std::set<RunUid> hurried;
+  {
+    const std::lock_guard lock(mutex_);
+    hurried.swap(hurried_);
+  }
   const Result<std::vector<store::StaleRun>> stale = store_->ListStaleRuns(kStaleAtOnce);
   if (!stale.ok()) return stale.status();
   Status first;
@@ -94,7 +107,7 @@ Status Upkeep::Summarise() {
   const MonoNs begin = clock_->Mono();
   std::map<RunUid, Growth> growing;
   for (const store::StaleRun& run : *stale) {
-    if (Waits(run, &growing)) continue;
+    if (Waits(run, hurried, &growing)) continue;
     if (clock_->Mono() - begin > kSummariesNs) break;
     const Result<store::RunRow> row = store_->FindRun(run.uid);
     if (!row.ok()) return row.status();
@@ -117,6 +130,7 @@ Status Upkeep::Summarise() {
   }
   growing_ = std::move(growing);
   HEADWAY_RETURN_IF_ERROR(store_->SummariseRuns(done));
+  for (const store::SummarisedRun& one : done) TellOfChange(one.stale.uid);
   return first;
 }
 
@@ -181,6 +195,7 @@ Status Upkeep::WorkOn(store::OperationRow operation) {
     }
     const Result<std::int64_t> left = store_->PurgeRun(*uid);
     if (!left.ok()) return finish(left.status().code(), left.status().message());
+    TellOfChange(*uid);
     if (*left == 0) return finish(Code::kOk, "");
     // It began with as much as is left and the share that is done says.
     if (most == 0) {
@@ -220,6 +235,7 @@ Status Upkeep::Retire() {
                                        .what = "run \"" + run.name + "\", " + ToHex(run.uid),
                                        .project = run.project};
         HEADWAY_RETURN_IF_ERROR(store_->DeleteRun(run.uid, wall, audit));
+        TellOfChange(run.uid);
         HEADWAY_RETURN_IF_ERROR(Purge(run, "retention").status());
       }
     }

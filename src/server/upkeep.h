@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -28,6 +29,9 @@ class Upkeep {
   Upkeep(const Upkeep&) = delete;
   Upkeep& operator=(const Upkeep&) = delete;
 
+  /// `changed` is told of each run that stands otherwise than before, or is not there any more.
+  void OnChange(std::function<void(const RunUid&)> changed) { on_change_ = std::move(changed); }
+
   /// A thread does it from now on, once a second, or sooner when it is told to.
   void Start();
   /// Does now what there is to do.
@@ -38,6 +42,8 @@ class Upkeep {
   Result<std::string> Purge(const store::RunRow& run, const std::string& who);
   /// There is something to do.
   void Wake();
+  /// The next pass looks how this run stands, also if it grows.
+  void Hurry(const RunUid& run);
 
  private:
   struct Growth {
@@ -45,9 +51,13 @@ class Upkeep {
     MonoNs since;  // when it was first seen to have grown
   };
 
+  void TellOfChange(const RunUid& run) const {
+    if (on_change_) on_change_(run);
+  }
   Status Summarise();
   /// Whether what comes in of it should have the processor first.
-  bool Waits(const store::StaleRun& run, std::map<RunUid, Growth>* growing) const;
+  bool Waits(const store::StaleRun& run, const std::set<RunUid>& hurried,
+             std::map<RunUid, Growth>* growing) const;
   Status Retire();
   Status Work();
   Status WorkOn(store::OperationRow operation);
@@ -57,12 +67,14 @@ class Upkeep {
   RunLedgers* ledgers_;
   const Clock* clock_;
   std::function<void(const Status&)> log_;
+  std::function<void(const RunUid&)> on_change_;
   std::optional<MonoNs> retired_;     // when it was looked at last what is to be ended
   std::map<RunUid, Growth> growing_;  // runs that were stale at the last pass, and waited
 
   std::mutex pass_mutex_;  // one pass at a time
   std::mutex mutex_;       // of what follows
   std::condition_variable woken_;
+  std::set<RunUid> hurried_;
   bool wake_ = false;
   bool stop_ = false;
   std::thread thread_;

@@ -55,6 +55,8 @@ NEEDS = {
     "LinkService/RevokeLink": "links.revoke",
     "ServerService/GetServer": "server.get",
 }
+# What is asked for by its path alone, likewise.
+PATHS = {"live?project=p": "runs.list", "live?project=p&run=r": "runs.get"}
 # Those that a share link may call, about its own run.
 BY_LINK = {"RunService/GetRun", "RunService/GetReport", "RunService/ListIntervals",
            "RunService/ListSteps", "SeriesService/ListSeries",
@@ -178,6 +180,17 @@ def every_request(headway: Headway, server: Server) -> dict[str, Any]:
     return requests
 
 
+def get(server: Server, path: str, token: str) -> tuple[int, str]:
+    """The status, and the error where it is one: what goes on has no end."""
+    headers = {"Authorization": f"Bearer {token}"}
+    wanted = urllib.request.Request(f"{server.url}/{path}", headers=headers)
+    try:
+        with urllib.request.urlopen(wanted, timeout=30) as answer:
+            return answer.status, ""
+    except urllib.error.HTTPError as error:
+        return error.code, json.loads(error.read())["code"]
+
+
 def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
     requests = every_request(headway, server)
     status, made = create(server, role="admin", name="to be revoked")
@@ -198,12 +211,18 @@ def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
     for (name, token), method in itertools.product(nobody.items(), NEEDS):
         status, answer = server.call(method, requests[method], token)
         assert status == 401 and answer["code"] == "unauthenticated", (name, method, answer)
+    for (name, token), path in itertools.product(nobody.items(), PATHS):
+        assert get(server, path, token) == (401, "unauthenticated"), (name, path)
     for role, allowed in OWN_ROLES.items():
         put = {"name": role, "permissions": sorted(allowed)}
         assert server.call("RoleService/PutRole", put)[0] == 200
     for role, permissions in (ROLES | OWN_ROLES).items():
         for project, run in SCOPES:
             token = secret(server, role=role, project=project, run=run)
+            for path, needs in PATHS.items():
+                inside = project in ("", "p") and (run in ("", "r") or "run=" not in path)
+                expected = (200, "") if needs in permissions and inside else (403, "permission_denied")
+                assert get(server, path, token) == expected, (role, project, run, path)
             for method, needs in NEEDS.items():
                 request = dict(requests[method])
                 if method == "TokenService/CreateToken":
@@ -278,6 +297,14 @@ def test_a_link_reads_its_run_and_nothing_else(headway: Headway, server: Server)
             assert status == 403 and answer["code"] == "permission_denied", where
             # Nothing is told of what else there is.
             assert "newest" not in answer["message"], where
+    for (name, token), path in itertools.product(callers.items(), PATHS):
+        ended = name in ("expired", "revoked", "forged")
+        # Without a run it is about that of the link.
+        seen = name == "mine" or "run=" not in path
+        expected = (200, "") if seen else (403, "permission_denied")
+        if ended:
+            expected = (401, "unauthenticated")
+        assert get(server, path, token) == expected, (name, path)
     assert server.call("RunService/ListRuns", {"project": "p", "showDeleted": True}) == before
     # By whatever it is called, and by nothing.
     uid = mine["link"]["runUid"]

@@ -93,7 +93,7 @@ def test_the_closest_command_is_named(headway: Headway) -> None:
         "goodput", "r", "--explain", "wasted_progres", code=2
     ).stderr
     # What is not there yet is simply not there.
-    assert "Commands: goodput, timeline" in headway("watch", code=2).stderr
+    assert "Commands: goodput, watch, timeline" in headway("analyze", code=2).stderr
 
 
 def test_messages_about_calls(with_run: Headway) -> None:
