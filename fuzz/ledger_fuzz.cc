@@ -146,7 +146,7 @@ void Check(const std::uint8_t* data, std::size_t size) {
   const std::string answer = Answer(&ledger);
   Ledger backwards = Told(run, supervised, true);
   HEADWAY_CHECK(Answer(&backwards) == answer);
-  Result<Ledger> restored = Ledger::Restore(ledger.Snapshot());
+  Result<Ledger> restored = Ledger::Restore(ledger.Pack());
   HEADWAY_CHECK(restored.ok());
   HEADWAY_CHECK(Answer(&*restored) == answer);
 }

@@ -291,7 +291,7 @@ bool ToExclusions(PyObject* list, std::vector<compat::Exclusion>* exclusions) {
 }
 
 ledger::Ledger Copy(const ledger::Ledger& ledger) {
-  return ledger::Ledger::Restore(ledger.Snapshot()).value();
+  return ledger::Ledger::Restore(ledger.Pack()).value();
 }
 
 // --- methods

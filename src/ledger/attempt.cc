@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/crc32c.h"
 #include "base/limits.h"
 
 namespace headway::ledger {
@@ -155,6 +156,7 @@ void Attempt::Rederive(WriterId lead, const Carry& carry) {
   lead_ = lead;
   pairs_by_name_ = lead != kNoWriter && context_->writers[lead].event_file;
   carry_in_ = carry;
+  memory_page_.elsewhere = false;
   has_end_.clear();
   is_counter_.clear();
   is_late_end_.clear();
@@ -169,7 +171,7 @@ void Attempt::Rederive(WriterId lead, const Carry& carry) {
 // Before the first record, knowing what has been learned.
 void Attempt::StartOver() {
   ForgetRows();
-  rows_ = RowStore();
+  rows_ = RowStore(&context_->pages);
   segments_.clear();
   checkpoints_.clear();
   outdated_from_.reset();
@@ -180,6 +182,7 @@ void Attempt::StartOver() {
 }
 
 void Attempt::Append(const Record& record, std::int64_t time) {
+  NeedMemory();
   cursor_ = log_.end();
   ordinal_ = cursor_.ordinal;
   log_.Append(record, time);
@@ -208,6 +211,7 @@ std::size_t Attempt::AppendRun(std::span<const Record> run, std::uint64_t* last_
     ++taken;
   }
   if (taken == 0) return 0;
+  NeedMemory();
   run = run.first(taken);
   *last_seq = seq;
   *last_time = time;
@@ -728,6 +732,214 @@ void Attempt::SpanEnd(const Record& record, std::int64_t net) {
   }
   s.notes[Note::kSpanUnopened] += 1;
 }
+
+// ---- What is kept, and what it takes
+
+std::size_t RunContext::MemoryBytes() const {
+  constexpr std::size_t kName = 64;  // a short text in two tables, about
+  std::size_t bytes = names.size() * kName + buckets.size() * kName + net.MemoryBytes() +
+                      step_work.MemoryBytes() + custom_buckets_.capacity() * sizeof(BucketId);
+  for (const Writer& writer : writers) {
+    bytes += sizeof(Writer) + writer.uid.size() + writer.name.size() + writer.host.size() +
+             writer.attempt_key.size();
+  }
+  return bytes;
+}
+
+std::size_t Attempt::State::MemoryBytes() const {
+  return sizeof(State) + slices.capacity() * sizeof(Slice) + active.capacity() * sizeof(Span) +
+         rivals.capacity() * sizeof(WriterId) + splitter.MemoryBytes();
+}
+
+std::size_t Attempt::Closed::MemoryBytes() const {
+  std::size_t bytes = state.MemoryBytes() + tail.capacity() * sizeof(PendingRow);
+  for (const PendingRow& row : tail) {
+    bytes += row.slices.capacity() * sizeof(Slice) + row.followers.capacity() * 8;
+  }
+  return bytes;
+}
+
+std::size_t Attempt::MemoryBytes() const {
+  std::size_t bytes = sizeof(*this) + log_.MemoryBytes() + rows_.MemoryBytes() +
+                      has_end_.MemoryBytes() + is_counter_.MemoryBytes() +
+                      is_late_end_.MemoryBytes() + closed_.MemoryBytes() + state_.MemoryBytes() +
+                      segments_.capacity() * sizeof(Segment);
+  for (const Checkpoint& checkpoint : checkpoints_) {
+    bytes += sizeof(Checkpoint) + checkpoint.state.MemoryBytes();
+  }
+  return bytes;
+}
+
+void Attempt::Release() {
+  log_.Release();
+  rows_.Release();
+  if (memory_page_.page == 0 || memory_page_.version != version_ || memory_page_.elsewhere ||
+      !context_->pages.read) {
+    return;
+  }
+  memory_page_.elsewhere = true;
+  checkpoints_ = {};
+  has_end_ = is_counter_ = is_late_end_ = RecordSet();
+  closed_ = ClosedSpans();
+}
+
+void Attempt::LoadMemory() {
+  const std::string bytes =
+      context_->pages.Read(memory_page_.page, memory_page_.size, memory_page_.crc);
+  SnapshotReader in(&context_->pages, bytes);
+  PersistMemory(in);
+  if (!in.ok() || !in.rest().empty()) throw Pages::Misfit();
+  memory_page_.elsewhere = false;
+}
+
+template <typename Ar>
+void Attempt::State::Span::Persist(Ar& ar, std::uint64_t records) {
+  ar.Below(record, records);
+  ar(seq);
+  ar.Enum(kind, kLastSpanKind);
+  ar.Enum(effect, Effect::kNone);
+  ar.Name(name);
+  ar.Bucket(bucket);
+  ar(begin);
+}
+
+template <typename Ar>
+void Attempt::State::Persist(Ar& ar, std::uint64_t records) {
+  ar(begun, has_job_start, lead_first_wall, any_first_wall, supervisor_first_wall, life_wall,
+     gone_wall);
+  ar(ended, end_clean, end_by_exit, interrupted, end_wall, exited, exit_status, exit_signal,
+     job_status, notice);
+  ar(at, row_begin);
+  PersistCode(ar, code);
+  ar(rows);
+  ar.List(slices);
+  ar(plain_code, plain_row, row_load);
+  ar(in_step, step_first, any_step, restore_seen, reinit_seen, step_thread, repeats);
+  ar.Below(repeat_record, records + 1);
+  ar(last_raw, last_index, first_index, first_step_net, first_step_wall, steps_started);
+  ar.List(active, [&](Span& span) { span.Persist(ar, records); });
+  ar(splitter, carry);
+  ar(saved_index, saves, blocking_saves, save_intervals, save_interval_ns, last_save_begin,
+     max_work);
+  ar.List(rivals, [&](WriterId& writer) { ar.WriterIn(writer); });
+  ar(heartbeats, clock_drift, notes);
+}
+
+template <typename Ar>
+void Attempt::MemoryPage::Persist(Ar& ar) {
+  ar.Page(page);
+  ar(crc, size);
+  if constexpr (Ar::kReading) elsewhere = true;
+}
+
+template <typename Ar>
+void Attempt::PersistMemory(Ar& ar) {
+  const std::uint64_t records = log_.size();
+  has_end_.Persist(ar, records);
+  is_counter_.Persist(ar, records);
+  is_late_end_.Persist(ar, records);
+  closed_.Persist(ar, records);
+  Checkpoint before;
+  ar.List(checkpoints_, [&](Checkpoint& checkpoint) {
+    checkpoint.cursor.Persist(ar, log_);
+    checkpoint.state.Persist(ar, records);
+    ar(checkpoint.rows, checkpoint.segments);
+    const State& s = checkpoint.state;
+    ar.Check(checkpoint.rows >= before.rows && checkpoint.rows <= rows_.size());
+    ar.Check(checkpoint.segments >= before.segments && checkpoint.segments <= segments_.size());
+    ar.Check(s.rows == checkpoint.rows + s.splitter.pending().size());
+    ar.Check(!s.any_step || checkpoint.segments > 0);
+    if (checkpoint.segments > 0 && ar.ok()) {
+      ar.Check(segments_[checkpoint.segments - 1].first_row <= s.rows);
+    }
+    before.rows = checkpoint.rows;
+    before.segments = checkpoint.segments;
+  });
+}
+
+template <typename Ar>
+void Attempt::Persist(Ar& ar, bool idle) {
+  bool led = lead_ != kNoWriter;
+  ar(led);
+  if (led) {
+    ar.WriterIn(lead_);
+  } else {
+    lead_ = kNoWriter;
+  }
+  ar(carry_in_);
+  log_.Persist(ar, idle);
+  const std::uint64_t records = log_.size();
+  state_.Persist(ar, records);
+  rows_.Persist(ar, idle);
+  ar.List(segments_);
+  const std::uint64_t rows = rows_.size() + state_.splitter.pending().size();
+  ar.Check(state_.rows == rows && (!state_.any_step || !segments_.empty()));
+  std::uint64_t row = 0;
+  for (const Segment& segment : segments_) {
+    ar.Check(segment.first_row >= row && segment.first_row <= rows);
+    row = segment.first_row;
+  }
+  ar.Below(seen_, records + 1);
+  ar(version_);
+
+  bool elsewhere = memory_page_.page != 0 && memory_page_.version == version_;
+  std::string piece;
+  if constexpr (!Ar::kReading) {
+    saved_version_ = version_;
+    if (!ar.paging()) {
+      NeedMemory();
+      elsewhere = false;
+    }
+    if (!elsewhere) {
+      SnapshotWriter bytes(&context_->pages, nullptr);
+      PersistMemory(bytes);
+      piece = std::move(bytes.out());
+    }
+    if (!elsewhere && idle && ar.IsPage(piece.size())) {
+      memory_page_.page = ar.PutPage(piece);
+      memory_page_.crc = Crc32c(piece.data(), piece.size());
+      memory_page_.size = static_cast<std::uint32_t>(piece.size());
+      memory_page_.version = version_;
+      elsewhere = memory_page_.page != 0;
+    }
+  }
+  ar(elsewhere);
+  if (elsewhere) {
+    ar(memory_page_);
+    if constexpr (Ar::kReading) memory_page_.version = version_;
+  } else if constexpr (Ar::kReading) {
+    PersistMemory(ar);
+  } else {
+    ar.out().append(piece);
+  }
+  if constexpr (Ar::kReading) {
+    saved_version_ = version_;
+    pairs_by_name_ = led && ar.ok() && context_->writers[lead_].event_file;
+  }
+}
+template void Attempt::Persist(SnapshotWriter& ar, bool idle);
+template void Attempt::Persist(SnapshotReader& ar, bool idle);
+
+template <typename Ar>
+void RunContext::Persist(Ar& ar) {
+  std::uint64_t count = names.size();
+  ar.Amount(count);
+  for (std::uint64_t id = 1; id < count && ar.ok(); ++id) {
+    std::string text(names.Text(static_cast<NameId>(id)));
+    ar(text);
+    ar.Check(names.Intern(text) == id);
+  }
+  ar.List(writers, [&ar](Writer& writer) {
+    ar(writer.uid, writer.name, writer.rank, writer.world_size, writer.attempt_key,
+       writer.attempt_index, writer.event_file, writer.monotonic, writer.supervisor, writer.host,
+       writer.pid);
+  });
+  ar(buckets, net, step_work, versions);
+}
+template void RunContext::Persist(SnapshotWriter& ar);
+template void RunContext::Persist(SnapshotReader& ar);
+
+// ---- What it would be if it ended
 
 Carry Attempt::HandOver() const { return Close(state_.End(), state_.EndWall()).carry; }
 

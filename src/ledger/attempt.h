@@ -11,6 +11,7 @@
 #include "ledger/histogram.h"
 #include "ledger/net_time.h"
 #include "ledger/note.h"
+#include "ledger/persist.h"
 #include "ledger/record_log.h"
 #include "ledger/record_set.h"
 #include "ledger/row_store.h"
@@ -35,10 +36,19 @@ class Attempt;
 
 /// What all attempts of a run share.
 struct RunContext {
+  RunContext() {
+    pages.names = &names;
+    pages.buckets = &buckets;
+    pages.writers = &writers;
+  }
+  RunContext(const RunContext&) = delete;
+  RunContext& operator=(const RunContext&) = delete;
+
   NameTable names;
   BucketTable buckets;
   std::vector<Writer> writers;
   NetTime net;
+  Pages pages;
   Histogram step_work;         // work times of all complete steps in the row stores
   std::uint64_t versions = 0;  // given out so far, see Attempt::version
   Attempt* newest = nullptr;   // the attempt that was opened last
@@ -46,6 +56,11 @@ struct RunContext {
   /// The bucket of a custom span, upper-cased as the field writes such names.
   BucketId CustomBucket(NameId name);
   BucketId SpanBucket(SpanKind kind, NameId name);
+
+  std::size_t MemoryBytes() const;
+  /// All but `newest`.
+  template <typename Ar>
+  void Persist(Ar& ar);
 
  private:
   std::vector<BucketId> custom_buckets_;  // by NameId; 0: not yet interned
@@ -71,6 +86,10 @@ struct Carry {
   }
   /// The counter begins again at `number`, which gets the index after the highest.
   void Restart(std::int64_t number) { offset = highest + 1 - number; }
+  template <typename Ar>
+  void Persist(Ar& ar) {
+    ar(baseline, offset, highest);
+  }
   friend bool operator==(const Carry&, const Carry&) = default;
 };
 
@@ -84,10 +103,16 @@ struct Segment {
   std::int64_t from_index = 0;  // last step started before it (rollbacks)
   std::int64_t begin_net = 0;
   std::int64_t begin_wall = 0;
+
+  template <typename Ar>
+  void Persist(Ar& ar) {
+    ar(first_row, first_index, from_index, begin_net, begin_wall);
+  }
 };
 
 /// One attempt: its records, and what they say so far. Records are appended in order (by time;
-/// within a writer by sequence); the timeline follows the lead's. Amortised O(1) a record.
+/// within a writer by sequence); the timeline follows the lead's. Amortised O(1) a record. What
+/// changes it, and reading its log or rows, may throw PageLost.
 class Attempt {
  public:
   /// What has been derived so far; a plain value that can be put aside and taken up again.
@@ -172,6 +197,9 @@ class Attempt {
       NameId name = 0;
       BucketId bucket = 0;
       std::int64_t begin = 0;  // net
+
+      template <typename Ar>
+      void Persist(Ar& ar, std::uint64_t records);
     };
     std::vector<Span> active;  // in order of their begins
 
@@ -189,6 +217,11 @@ class Attempt {
     std::int64_t heartbeats = 0;
     std::int64_t clock_drift = 0;
     NoteCounts notes;
+
+    std::size_t MemoryBytes() const;
+    /// Of an attempt with so many records.
+    template <typename Ar>
+    void Persist(Ar& ar, std::uint64_t records);
   };
 
   /// The attempt as if it ended (or was looked at) at some instant.
@@ -200,9 +233,12 @@ class Attempt {
     std::int64_t end_wall = 0;
     std::int64_t end_net = 0;
     Carry carry;
+
+    std::size_t MemoryBytes() const;
   };
 
-  explicit Attempt(RunContext* context) : context_(context) {}
+  explicit Attempt(RunContext* context)
+      : context_(context), log_(&context->pages), rows_(&context->pages) {}
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
 
@@ -234,6 +270,8 @@ class Attempt {
   const Carry& carry_in() const { return carry_in_; }
   /// Changes whenever anything that was derived changes.
   std::uint64_t version() const { return version_; }
+  /// Whether nothing has been added since it was last written to a snapshot, or read from one.
+  bool idle() const { return saved_version_ == version_; }
 
   /// What an attempt that opens after everything that is known now takes over from this one.
   Carry HandOver() const;
@@ -242,12 +280,17 @@ class Attempt {
   Closed Close(EndKind kind, std::int64_t end_wall) const;
 
   /// Spans closed for want of an end that may yet come.
-  const ClosedSpans& closed_spans() const { return closed_; }
-
-  std::size_t MemoryBytes() const {
-    return log_.MemoryBytes() + rows_.MemoryBytes() + has_end_.MemoryBytes() +
-           is_counter_.MemoryBytes() + is_late_end_.MemoryBytes();
+  const ClosedSpans& closed_spans() {
+    NeedMemory();
+    return closed_;
   }
+
+  std::size_t MemoryBytes() const;
+  /// Forgets the bytes of pages, see Slabs.
+  void Release();
+  /// Of a settled attempt. `idle`: little will be added; its end may become pages, too.
+  template <typename Ar>
+  void Persist(Ar& ar, bool idle);
 
  private:
   struct Checkpoint {
@@ -255,6 +298,17 @@ class Attempt {
     State state;
     std::uint64_t rows = 0;
     std::size_t segments = 0;
+  };
+  /// What only records to come need, as a page.
+  struct MemoryPage {
+    PageId page = 0;
+    std::uint32_t crc = 0;
+    std::uint32_t size = 0;
+    std::uint64_t version = 0;  // it was put at
+    bool elsewhere = false;     // and nowhere else
+
+    template <typename Ar>
+    void Persist(Ar& ar);
   };
 
   void Process(const Record& record, std::int64_t time);
@@ -283,6 +337,13 @@ class Attempt {
   RecordLog::Cursor Restore(std::uint64_t record);
   void Replay(RecordLog::Cursor cursor);
   void Commit(const Row& row, const RowMeasures& measures);
+  void NeedMemory() {
+    if (memory_page_.elsewhere) [[unlikely]]
+      LoadMemory();
+  }
+  void LoadMemory();
+  template <typename Ar>
+  void PersistMemory(Ar& ar);
 
   RunContext* context_;
   WriterId lead_ = 0;
@@ -307,6 +368,8 @@ class Attempt {
   std::uint64_t ordinal_ = 0;
   RecordLog::Cursor cursor_;
   std::uint64_t version_ = 0;
+  MemoryPage memory_page_;           // checkpoints, record sets and closed spans
+  std::uint64_t saved_version_ = 0;  // when it was last written
 };
 
 }  // namespace headway::ledger

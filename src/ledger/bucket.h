@@ -31,9 +31,21 @@ class BucketTable {
   Category category(BucketId id) const { return entries_[id].first; }
   NameId name(BucketId id) const { return entries_[id].second; }
   std::size_t size() const { return entries_.size(); }
+  template <typename Ar>
+  void Persist(Ar& ar) {
+    std::uint64_t count = entries_.size();
+    ar.Amount(count);
+    for (std::uint64_t i = kCategoryCount; i < count && ar.ok(); ++i) {
+      auto [category, name] = i < entries_.size() ? entries_[i] : Entry();
+      ar.Enum(category, static_cast<Category>(kCategoryCount - 1));
+      ar.Name(name);
+      ar.Check(Intern(category, name) == i);
+    }
+  }
 
  private:
-  std::vector<std::pair<Category, NameId>> entries_;
+  using Entry = std::pair<Category, NameId>;
+  std::vector<Entry> entries_;
   std::map<std::pair<Category, NameId>, BucketId> ids_;
 };
 
@@ -45,6 +57,12 @@ struct Sums {
   std::int64_t steps = 0;        // complete steps
   std::int64_t outside = 0;      // productive phases outside of steps
 
+  template <typename Ar>
+  void Persist(Ar& ar) {
+    ar.List(ns);
+    ar.Check(ns.size() <= ar.scope().buckets->size());
+    ar(slow, overlapped, steps, outside);
+  }
   void Add(BucketId bucket, std::int64_t amount) {
     if (bucket >= ns.size()) ns.resize(bucket + 1);
     ns[bucket] += amount;

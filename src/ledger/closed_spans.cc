@@ -80,4 +80,40 @@ std::optional<std::int64_t> ClosedSpans::BeginOf(SpanKind kind, NameId name) con
   return old_.at(*found->second.rbegin()).begin;
 }
 
+std::size_t ClosedSpans::MemoryBytes() const {
+  constexpr std::size_t kNode = 64;  // what a node of a tree or a table takes, about
+  return recent_.capacity() * sizeof(ClosedSpan) + old_.size() * (sizeof(ClosedSpan) + 3 * kNode) +
+         old_by_key_.size() * 2 * kNode;
+}
+
+template <typename Ar>
+void ClosedSpans::Persist(Ar& ar, std::uint64_t records) {
+  ar.List(recent_, [&](ClosedSpan& span) { span.Persist(ar, records); });
+  ar.Below(moved_, std::uint64_t{1} << 62);
+  Order before = 0;
+  if constexpr (Ar::kReading) {
+    old_by_seq_.clear();
+    old_by_key_.clear();
+  }
+  ar.Map(old_, [&](Order& order, ClosedSpan& span) {
+    ar.Near(order, &before);
+    span.Persist(ar, records);
+    // Of several with one number the latest counts, and after that none.
+    bool by_seq = false;
+    if constexpr (!Ar::kReading) {
+      const auto found = old_by_seq_.find(span.seq);
+      by_seq = found != old_by_seq_.end() && found->second == order;
+    }
+    ar(by_seq);
+    if constexpr (Ar::kReading) {
+      if (by_seq) old_by_seq_[span.seq] = order;
+      old_by_key_[{span.kind, span.name}].insert(order);
+    }
+  });
+  ar.Check(old_.empty() || old_.rbegin()->first < moved_);
+  ar.Check(recent_.size() <= kRecent);
+}
+template void ClosedSpans::Persist(SnapshotWriter& ar, std::uint64_t records);
+template void ClosedSpans::Persist(SnapshotReader& ar, std::uint64_t records);
+
 }  // namespace headway::ledger

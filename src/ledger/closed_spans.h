@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "ledger/persist.h"
 #include "model/record.h"
 
 namespace headway::ledger {
@@ -21,6 +22,18 @@ struct ClosedSpan {
   NameId name = 0;
   SpanKind kind = SpanKind::kNone;
   bool effective = false;  ///< it matters when it ended
+
+  /// `records`: how many there are.
+  template <typename Ar>
+  void Persist(Ar& ar, std::uint64_t records) {
+    ar.Below(record, records);
+    ar(seq);
+    ar.Below(closed_by, records);
+    ar(begin);
+    ar.Name(name);
+    ar.Enum(kind, kLastSpanKind);
+    ar(effective);
+  }
 };
 
 /// The closed spans of an attempt, as of the last record that it has seen: the last
@@ -39,6 +52,10 @@ class ClosedSpans {
 
   bool empty() const { return recent_.empty() && old_.empty(); }
   void Clear();
+  std::size_t MemoryBytes() const;
+  /// Of an attempt with so many records.
+  template <typename Ar>
+  void Persist(Ar& ar, std::uint64_t records);
 
  private:
   using Key = std::pair<SpanKind, NameId>;

@@ -145,6 +145,64 @@ void Flow::ListLogs(std::vector<const RecordLog*>* logs, RecordLog* loose) const
   for (const Record& record : staged_) loose->Append(record, TakenTime(record.time_ns));
 }
 
+std::size_t Flow::MemoryBytes() const {
+  constexpr std::size_t kNode = 48;  // of a tree
+  std::size_t bytes = sizeof(*this) + key_.size() + staged_.capacity() * sizeof(Record) +
+                      ahead_.capacity() * sizeof(TimedRecord) + gaps_.capacity() * sizeof(Gap) +
+                      writers_.size() * (sizeof(WriterClock) + kNode) +
+                      (others_.size() + undecided_.size()) * (sizeof(OtherRank) + kNode);
+  for (const auto& attempt : attempts_) bytes += attempt->MemoryBytes();
+  if (begun_elsewhere_ != nullptr) bytes += begun_elsewhere_->MemoryBytes();
+  return bytes;
+}
+
+void Flow::Release() {
+  for (const auto& attempt : attempts_) attempt->Release();
+}
+
+template <typename Ar>
+void Flow::Persist(Ar& ar, const Attempt* newest) {
+  ar(stream_);
+  ar.List(attempts_, [&](std::unique_ptr<Attempt>& attempt) {
+    if constexpr (Ar::kReading) attempt = std::make_unique<Attempt>(context_);
+    attempt->Persist(ar, attempt.get() != newest || attempt->idle());
+  });
+  ar.Map(writers_, [&ar](WriterId& writer, WriterClock& clock) {
+    ar.WriterIn(writer);
+    ar(clock);
+  });
+  ar(new_carry_, notes_, any_, last_time_);
+  if (!writers_.empty()) {
+    ar.WriterIn(lead_);
+    ar.WriterIn(last_writer_);
+  }
+  bool goes_on = clock_ != nullptr;
+  ar(goes_on);
+  if constexpr (Ar::kReading) {
+    const auto found = writers_.find(last_writer_);
+    ar.Check(!goes_on || (found != writers_.end() && (stream_ || !attempts_.empty())));
+    clock_ = goes_on && ar.ok() ? &found->second : nullptr;
+  }
+  ar.Map(others_, [&ar](WriterId& writer, OtherRank& other) {
+    ar.WriterIn(writer);
+    ar(other.started_in, other.ahead);
+  });
+  ar.List(ahead_, [&ar](TimedRecord& timed) {
+    ar.RecordIn(timed.record);
+    ar(timed.time);
+  });
+  ar.Map(undecided_, [&ar](WriterId& writer, bool& ended) {
+    ar.WriterIn(writer);
+    ar(ended);
+  });
+  ar.Check(undecided_.empty() || !attempts_.empty());
+  ar(undecided_from_);
+  ar.List(gaps_, [&ar](Gap& gap) { ar(gap.from, gap.to, gap.record); });
+  ar(last_sign_);
+}
+template void Flow::Persist(SnapshotWriter& ar, const Attempt* newest);
+template void Flow::Persist(SnapshotReader& ar, const Attempt* newest);
+
 void Flow::Refresh() {
   if (dirty_) Rebuild();
   for (const auto& attempt : attempts_) attempt->Settle();

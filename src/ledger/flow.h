@@ -18,6 +18,11 @@ struct WriterClock {
   std::uint64_t last_seq = 0;
   std::int64_t last_time = 0;  // as taken
   std::int64_t first_time = 0;
+
+  template <typename Ar>
+  void Persist(Ar& ar) {
+    ar(any, last_seq, last_time, first_time);
+  }
 };
 
 /// The order of writers in one instant, which does not depend on when they were heard of.
@@ -64,6 +69,12 @@ class Flow {
   std::vector<TimedRecord> Records() const;
   /// The same: the logs of the attempts, and what is in none of them appended to `loose`.
   void ListLogs(std::vector<const RecordLog*>* logs, RecordLog* loose) const;
+
+  std::size_t MemoryBytes() const;
+  void Release();
+  /// Of a refreshed flow. `newest`: the attempt that takes most of what comes.
+  template <typename Ar>
+  void Persist(Ar& ar, const Attempt* newest);
 
  private:
   WriterId ChooseLead();

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "ledger/persist.h"
+
 namespace headway::ledger {
 namespace {
 
@@ -72,6 +74,42 @@ std::int64_t Histogram::MedianDeviation(std::int64_t center) const {
   std::sort(deviations.begin(), deviations.end());
   return MedianOf(deviations, count_);
 }
+
+std::size_t Histogram::MemoryBytes() const {
+  std::size_t bytes = 0;
+  for (const auto& page : pages_) bytes += page == nullptr ? 0 : sizeof(Page);
+  return bytes;
+}
+
+template <typename Ar>
+void Histogram::Persist(Ar& ar) {
+  std::uint64_t used = 0;
+  ForEach([&used](const Bucket&) { return ++used > 0; });
+  ar.Amount(used);
+  constexpr std::uint64_t kAll = std::uint64_t{kPages} << kSubBits;
+  std::uint64_t at = 0;  // page and bucket
+  std::uint64_t before = 0;
+  for (std::uint64_t i = 0; i < used && ar.ok(); ++i, ++at) {
+    if constexpr (!Ar::kReading) {
+      const auto empty = [this](std::uint64_t place) {
+        const auto& page = pages_[place >> kSubBits];
+        return page == nullptr || (*page)[place & ((1u << kSubBits) - 1)].count == 0;
+      };
+      while (empty(at)) ++at;
+    }
+    ar.Near(at, &before);
+    if (!ar.Check(at < kAll)) return;
+    auto& page = pages_[at >> kSubBits];
+    if (page == nullptr) page = std::make_unique<Page>();
+    Bucket& bucket = (*page)[at & ((1u << kSubBits) - 1)];
+    if constexpr (Ar::kReading) count_ -= bucket.count;
+    ar(bucket.count, bucket.sum_low, bucket.sum_high);
+    ar.Check(bucket.count > 0 && bucket.count < std::int64_t{1} << 48);
+    if constexpr (Ar::kReading) count_ += bucket.count;
+  }
+}
+template void Histogram::Persist(SnapshotWriter& ar);
+template void Histogram::Persist(SnapshotReader& ar);
 
 std::int64_t Histogram::MeanUpTo(std::int64_t limit) const {
   Wide sum = 0;

@@ -26,6 +26,10 @@ class Histogram {
   /// Mean of the values up to `limit` (whole buckets by their mean); 0 when there are none.
   std::int64_t MeanUpTo(std::int64_t limit) const;
 
+  std::size_t MemoryBytes() const;
+  template <typename Ar>
+  void Persist(Ar& ar);
+
  private:
   static constexpr int kSubBits = 10;
   static constexpr int kPages = 64 - kSubBits;

@@ -34,9 +34,7 @@ Flow* Intake::Bind(const std::string& key, bool stream) {
 
 void Intake::Annotate(const Record& record) {
   // The same one twice counts once; two that differ, but carry one number, both count.
-  const Content content(record.writer, record.seq, record.type, record.time_ns, record.a, record.b,
-                        record.name);
-  if (!annotated_.insert(content).second) return;
+  if (!annotated_.insert(ContentOf(record)).second) return;
   annotations_.push_back(record);
   if (record.type == RecordType::kQuery) {
     const std::int64_t time = TakenTime(record.time_ns);
@@ -397,9 +395,112 @@ void Intake::ListLogs(std::vector<const RecordLog*>* logs, RecordLog* loose) con
 }
 
 std::size_t Intake::MemoryBytes() const {
-  std::size_t bytes = sizeof(*this);
-  for (const Attempt* attempt : ordered_) bytes += attempt->MemoryBytes();
+  constexpr std::size_t kNode = 48;  // of a tree
+  std::size_t bytes = sizeof(*this) + context_.MemoryBytes();
+  for (const auto& [key, flow] : flows_) bytes += key.size() + kNode + flow->MemoryBytes();
+  for (const auto& [attempt, kept] : kept_) {
+    bytes += sizeof(kept) + kNode + kept.closed.MemoryBytes() + kept.cache.MemoryBytes();
+  }
+  bytes += writer_ids_.size() * (2 * kNode + sizeof(Sighting) + sizeof(std::string) + 8);
+  bytes += annotations_.capacity() * sizeof(Record) + annotated_.size() * (sizeof(Content) + kNode);
+  bytes += ordered_.capacity() * sizeof(ordered_[0]);
   return bytes;
 }
+
+void Intake::Release() {
+  for (const auto& [key, flow] : flows_) flow->Release();
+}
+
+template <typename Ar>
+void Intake::Persist(Ar& ar) {
+  ar(context_);
+  std::vector<Flow*> flows;  // as they are numbered
+  std::uint64_t count = flows_.size();
+  ar.Amount(count);
+  const Attempt* const last = ordered_.empty() ? nullptr : ordered_.back();
+  auto next = flows_.begin();
+  for (std::uint64_t i = 0; i < count && ar.ok(); ++i) {
+    std::string key;
+    if constexpr (!Ar::kReading) key = next->first;
+    ar(key);
+    if constexpr (Ar::kReading) {
+      const auto [it, added] = flows_.try_emplace(key);
+      if (!ar.Check(added)) return;
+      it->second = std::make_unique<Flow>(&context_, key, false);
+      next = it;
+    }
+    next->second->Persist(ar, last);
+    flows.push_back(next->second.get());
+    ++next;
+  }
+  // Which attempt was opened last: its flow and its number in it.
+  std::uint64_t flow_number = flows.size();
+  std::uint64_t number = 0;
+  if constexpr (!Ar::kReading) {
+    for (std::size_t f = 0; f < flows.size(); ++f) {
+      const auto& attempts = flows[f]->attempts();
+      for (std::size_t a = 0; a < attempts.size(); ++a) {
+        if (attempts[a].get() != context_.newest) continue;
+        flow_number = f;
+        number = a;
+      }
+    }
+  }
+  ar.Below(flow_number, flows.size() + 1);
+  ar(number);
+  if constexpr (Ar::kReading) {
+    if (flow_number < flows.size()) {
+      const auto& attempts = flows[flow_number]->attempts();
+      if (ar.Check(number < attempts.size())) context_.newest = attempts[number].get();
+    }
+  }
+
+  const std::size_t writers = context_.writers.size();
+  if constexpr (Ar::kReading) {
+    liveness_.resize(writers);
+    flow_of_.resize(writers);
+    sightings_.resize(writers);
+    group_of_.resize(writers);
+  }
+  for (WriterId id = 0; id < writers && ar.ok(); ++id) {
+    ar.Enum(liveness_[id], Liveness::kDead);
+    ar(sightings_[id], group_of_[id]);
+    std::uint64_t flow = flows.size();
+    if constexpr (!Ar::kReading) {
+      flow = static_cast<std::uint64_t>(std::find(flows.begin(), flows.end(), flow_of_[id]) -
+                                        flows.begin());
+    }
+    ar.Below(flow, flows.size() + 1);
+    if constexpr (Ar::kReading) {
+      flow_of_[id] = flow < flows.size() ? flows[flow] : nullptr;
+      ar.Check(writer_ids_.emplace(context_.writers[id].uid, id).second);
+    }
+  }
+  ar(keyless_, regroup_, sighted_late_, notes_, latest_query_, last_time_);
+  ar.List(annotations_, [&](Record& record) {
+    ar.RecordIn(record);
+    if constexpr (Ar::kReading) annotated_.insert(ContentOf(record));
+  });
+
+  // What was answered about attempts that will not change.
+  for (Flow* const flow : flows) {
+    for (const auto& attempt : flow->attempts()) {
+      const auto found = kept_.find(attempt.get());
+      bool known = found != kept_.end() && found->second.version == attempt->version();
+      ar(known);
+      if (!known || !ar.ok()) continue;
+      if constexpr (Ar::kReading) {
+        const Attempt::State& s = attempt->state();
+        Kept& kept = kept_[attempt.get()];
+        kept = {attempt->version(), attempt->Close(s.End(), s.EndWall()), {}};
+        ar(kept.cache);
+      } else {
+        ar(found->second.cache);
+      }
+    }
+  }
+}
+template void Intake::Persist(SnapshotWriter& ar);
+template void Intake::Persist(SnapshotReader& ar);
 
 }  // namespace headway::ledger

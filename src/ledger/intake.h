@@ -56,6 +56,11 @@ class Intake {
   /// The same: the logs of the attempts, and what is in none of them appended to `loose`.
   void ListLogs(std::vector<const RecordLog*>* logs, RecordLog* loose) const;
   std::size_t MemoryBytes() const;
+  /// Forgets the bytes of pages, see Slabs.
+  void Release();
+  /// Of a refreshed intake, into a fresh one.
+  template <typename Ar>
+  void Persist(Ar& ar);
 
   /// The closed form of an attempt that does not change any more, kept between reports.
   struct Kept {
@@ -93,6 +98,9 @@ class Intake {
   /// Every field of a record, to know an annotation again.
   using Content = std::tuple<WriterId, std::uint64_t, RecordType, std::int64_t, std::int64_t,
                              std::int64_t, NameId>;
+  static Content ContentOf(const Record& r) {
+    return {r.writer, r.seq, r.type, r.time_ns, r.a, r.b, r.name};
+  }
   std::set<Content> annotated_;
   NoteCounts notes_;
   std::optional<std::int64_t> latest_query_;

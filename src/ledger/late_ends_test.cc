@@ -144,7 +144,7 @@ TEST(LateEndsTest, SayTheSameInOnePieceInMany) {
           pieces.Add(rest.first(count));
           rest = rest.subspan(count);
           if (random() % 2 == 0) (void)pieces.MakeReport();
-          if (random() % 8 == 0) pieces = Ledger::Restore(pieces.Snapshot()).value();
+          if (random() % 8 == 0) pieces = Ledger::Restore(pieces.Pack()).value();
         }
         EXPECT_EQ(ToJson(pieces.MakeReport(), {}), expected) << "lag " << lag << " seed " << seed;
       }

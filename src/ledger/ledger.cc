@@ -1,21 +1,28 @@
 #include "ledger/ledger.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "base/crc32c.h"
 #include "ledger/intake.h"
 #include "ledger/lead_place.h"
+#include "ledger/persist.h"
 #include "ledger/run_view.h"
-#include "ledger/snapshot.h"
 #include "model/attempt_key.h"
 
 namespace headway::ledger {
 namespace {
 
 constexpr std::size_t kBatch = 256;
+
+// A snapshot: magic, version, what Persist of each class says, CRC32C of all that. The version
+// changes with the fields that are kept, and with what is derived from records.
+constexpr std::string_view kMagic = "HWLEDGER";
+constexpr std::uint64_t kVersion = 3;
 
 }  // namespace
 
@@ -28,6 +35,7 @@ struct Ledger::Impl {
   std::unique_ptr<Impl> At(std::int64_t as_of) const;
   template <typename Ask>
   auto Look(const Query& query, Ask&& ask);
+  Result<Snapshot> Persist(const SnapshotWriter::Put* put, std::size_t least_page);
 };
 
 namespace {
@@ -301,51 +309,61 @@ std::vector<std::int64_t> Ledger::AttemptsOfWriters() {
   return impl_->intake.AttemptsOfWriters();
 }
 
-std::string Ledger::Snapshot() const {
-  const Intake& intake = impl_->intake;
-  SnapshotHead head;
-  head.supervised = impl_->supervised;
-  head.names = intake.context().names;
-  head.writers = intake.context().writers;
-  for (WriterId id = 0; id < head.writers.size(); ++id) {
-    head.liveness.push_back(intake.liveness(id));
-  }
-  RecordLog loose;
-  for (const Record& record : intake.annotations()) loose.Append(record, record.time_ns);
-  std::vector<const RecordLog*> logs;
-  intake.ListLogs(&logs, &loose);
-  logs.push_back(&loose);
-  return EncodeSnapshot(head, logs);
+Result<Snapshot> Ledger::Impl::Persist(const SnapshotWriter::Put* put, std::size_t least_page) {
+  intake.Refresh();
+  SnapshotWriter out(&intake.context().pages, put, least_page);
+  out.out() = kMagic;
+  std::uint64_t version = kVersion;
+  out(version, supervised, intake);
+  out(intake.context().pages.next);
+  if (!out.status().ok()) return out.status();
+  const std::uint32_t crc = Crc32c(out.out().data(), out.out().size());
+  out.out().append(reinterpret_cast<const char*>(&crc), sizeof crc);
+  std::ranges::sort(out.snapshot().pages);
+  return std::move(out.snapshot());
 }
 
-Result<Ledger> Ledger::Restore(std::string_view snapshot) {
-  Result<SnapshotReader> reader = SnapshotReader::Open(snapshot);
-  if (!reader.ok()) return reader.status();
-  const SnapshotHead& head = reader->head();
+Result<Snapshot> Ledger::TakeSnapshot(const std::function<Status(PageId, std::string_view)>& put,
+                                      std::size_t least_page) {
+  return impl_->Persist(&put, least_page);
+}
+
+std::string Ledger::Pack() const { return impl_->Persist(nullptr, 0).value().head; }
+
+Result<Ledger> Ledger::Restore(std::string_view head, ReadPage read) {
+  std::uint32_t crc = 0;
+  if (head.size() < kMagic.size() + sizeof crc || !head.starts_with(kMagic)) {
+    return Status(Code::kDataLoss, "not a ledger snapshot");
+  }
+  std::memcpy(&crc, head.data() + head.size() - sizeof crc, sizeof crc);
+  head.remove_suffix(sizeof crc);
+  if (Crc32c(head.data(), head.size()) != crc) {
+    return Status(Code::kDataLoss, "ledger snapshot is damaged: its checksum does not match");
+  }
   Ledger ledger;
-  ledger.SetSupervised(head.supervised);
-  std::vector<WriterId> writers;
-  for (std::size_t i = 0; i < head.writers.size(); ++i) {
-    writers.push_back(ledger.AddWriter(head.writers[i], head.liveness[i]));
+  Impl& impl = *ledger.impl_;
+  SnapshotReader in(&impl.intake.context().pages, head.substr(kMagic.size()));
+  std::uint64_t version = 0;
+  in(version);
+  if (version != kVersion) {
+    return Status(version > kVersion ? Code::kUnimplemented : Code::kDataLoss,
+                  "ledger snapshot has version " + std::to_string(version) +
+                      "; this program reads version " + std::to_string(kVersion));
   }
-  std::vector<NameId> names;
-  for (std::size_t i = 0; i < head.names.size(); ++i) {
-    names.push_back(ledger.InternName(head.names.Text(static_cast<NameId>(i))));
+  in(impl.supervised, impl.intake);
+  PageId& next = impl.intake.context().pages.next;
+  in.Below(next, std::uint64_t{1} << 62);
+  in.Check(next > in.highest_page());
+  if (!in.ok() || !in.rest().empty()) {
+    return Status(Code::kDataLoss, "ledger snapshot does not hold what its lengths say");
   }
-  std::vector<Record> batch(kBatch);
-  while (true) {
-    const Result<std::size_t> read = reader->Next(batch);
-    if (!read.ok()) return read.status();
-    if (*read == 0) break;
-    const std::span<Record> records = std::span(batch).first(*read);
-    for (Record& record : records) {
-      record.writer = writers[record.writer];
-      record.name = names[record.name];
-    }
-    ledger.Add(records);
-  }
+  ledger.SetReadPage(std::move(read));
   return ledger;
 }
+
+void Ledger::SetReadPage(ReadPage read) { impl_->intake.context().pages.read = std::move(read); }
+
+void Ledger::ReleasePages() { impl_->intake.Release(); }
 
 std::size_t Ledger::MemoryBytes() const { return impl_->intake.MemoryBytes(); }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "ledger/pages.h"
 #include "model/record.h"
 #include "model/report.h"
 #include "model/run_records.h"
@@ -20,6 +21,9 @@
 /// Feed it records, in any order and as often as you like; ask it for reports at any time. The
 /// answer is a function of the set of records: arrival order, batches, duplicates and
 /// snapshot/restore change nothing. Pure: no clock, no file, no thread. Not thread-safe.
+///
+/// A ledger may keep most of its bytes elsewhere, see TakeSnapshot. Whatever adds records or asks
+/// may then read pages, and throws PageLost where that fails.
 ///
 /// Cost: a record in order amortised O(1), about 25 ns; a late record re-derives from its attempt
 /// on; a report O(attempts + log n); a window O(attempts * log n). Memory: about 35 bytes a step
@@ -88,12 +92,29 @@ class Ledger {
   /// the lines of an event file, in which the ledger finds the attempts itself.
   std::vector<std::int64_t> AttemptsOfWriters();
 
-  /// Everything known, as bytes that Restore reads back; carries a checksum.
-  std::string Snapshot() const;
-  /// DataLoss when the bytes are damaged, Unimplemented when they come from a newer version.
-  static Result<Ledger> Restore(std::string_view snapshot);
+  /// Everything known and everything that was derived from it. Calls `put` for each page that is
+  /// not kept elsewhere yet; it is once that returned OK, whatever becomes of the snapshot. A page
+  /// never changes: of what changes, the next snapshot refers to others, and whoever keeps them may
+  /// drop those that no snapshot in use refers to. A page has up to 64 KiB, seldom more; what has
+  /// fewer than `least_page` bytes goes into the head. The status of `put` where it failed. May
+  /// throw PageLost. O(attempts + what is new).
+  Result<Snapshot> TakeSnapshot(const std::function<Status(PageId, std::string_view)>& put,
+                                std::size_t least_page = 1024);
+  /// The ledger of a snapshot, in O(size of its head); no page is read before it is needed. `read`
+  /// is kept. DataLoss when the bytes are damaged, Unimplemented when they come from a newer
+  /// version.
+  static Result<Ledger> Restore(std::string_view head, ReadPage read = nullptr);
+  /// Where pages are read from, for a ledger that was not restored: from then on it can release
+  /// them.
+  void SetReadPage(ReadPage read);
+  /// Gives back the memory of pages that are kept elsewhere; they are read again when needed. Does
+  /// nothing without anything to read them with.
+  void ReleasePages();
 
-  /// Bytes held for records and rows.
+  /// A snapshot in one piece, a head without pages. May throw PageLost.
+  std::string Pack() const;
+
+  /// Bytes held in memory, to a few per cent.
   std::size_t MemoryBytes() const;
 
  private:

@@ -32,6 +32,20 @@ class NetTime {
   /// The wall intervals that make up the net interval [begin, end), in order.
   std::vector<WallInterval> Wall(std::int64_t begin, std::int64_t end) const;
 
+  std::size_t MemoryBytes() const { return gaps_.capacity() * sizeof(Gap); }
+  template <typename Ar>
+  void Persist(Ar& ar) {
+    Gap last;
+    bool first = true;
+    ar.List(gaps_, [&](Gap& gap) {
+      ar(gap.from, gap.to);
+      ar.Check(gap.from < gap.to && (first || last.to < gap.from));
+      gap.before = last.before + (last.to - last.from);
+      last = gap;
+      first = false;
+    });
+  }
+
  private:
   struct Gap {
     std::int64_t from = 0;

@@ -58,6 +58,10 @@ struct NoteCounts {
     constexpr std::int64_t kMost = std::int64_t{1} << 30;
     (*this)[note] += std::clamp<std::int64_t>(times, 0, kMost);
   }
+  template <typename Ar>
+  void Persist(Ar& ar) {
+    for (std::int64_t& one : count) ar(one);
+  }
   void Add(const NoteCounts& other) {
     for (std::size_t i = 0; i < count.size(); ++i) count[i] += other.count[i];
   }

@@ -1,10 +1,12 @@
 #include "ledger/record_log.h"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstring>
 #include <type_traits>
 
+#include "ledger/persist.h"
 #include "ledger/varint.h"
 
 namespace headway::ledger {
@@ -240,21 +242,28 @@ constexpr std::uint64_t kNoStepWord = static_cast<std::uint64_t>(kNoStep);
   return in;
 }
 
+bool CanBe(const Record& r, const Pages& scope) {
+  return r.writer < scope.writers->size() && r.name < scope.names->size() &&
+         r.type <= kLastRecordType && static_cast<int>(r.span) < kSpanKindCount &&
+         r.blocking <= Blocking::kNo;
+}
+
 }  // namespace
 
 // The slab that the next record goes to.
 Slabs::Slab& RecordLog::Room() {
   if (slabs_.empty() || slabs_.back().room() < kRecordBytesMax) {
-    slabs_.Add(kRecordBytesMax);
-    end_.slab = slabs_.size() - 1;
-    end_.offset = 0;
+    if (!slabs_.MakeRoom(kRecordBytesMax)) {
+      end_.slab = slabs_.size() - 1;
+      end_.offset = 0;
+    }
   }
   return slabs_.back();
 }
 
 void RecordLog::Append(const Record& record, std::int64_t time) {
   Slabs::Slab& slab = Room();
-  std::uint8_t* const base = slab.bytes.get();
+  std::uint8_t* const base = slab.bytes;
   end_.offset = slab.used =
       static_cast<std::uint32_t>(Put(record, time, &end_, base + slab.used) - base);
   end_.ordinal += 1;
@@ -263,7 +272,7 @@ void RecordLog::Append(const Record& record, std::int64_t time) {
 void RecordLog::Append(std::span<const Record> records) {
   while (!records.empty()) {
     Slabs::Slab& slab = Room();
-    std::uint8_t* const base = slab.bytes.get();
+    std::uint8_t* const base = slab.bytes;
     std::uint8_t* const limit = base + slab.size - kRecordBytesMax;
     std::uint8_t* out = base + slab.used;
     Cursor cursor = end_;  // here, where no store of a byte can change it
@@ -282,59 +291,52 @@ void RecordLog::Append(std::span<const Record> records) {
 bool RecordLog::Next(Cursor* cursor, TimedRecord* timed) const {
   if (cursor->ordinal >= end_.ordinal) return false;
   if (cursor->offset >= slabs_[cursor->slab].used) {
+    if (cursor->slab + 1 >= slabs_.size()) throw Pages::Misfit();
     cursor->slab += 1;
     cursor->offset = 0;
   }
-  const std::uint8_t* const base = slabs_[cursor->slab].bytes.get();
+  const std::uint8_t* const base = slabs_.Bytes(cursor->slab);
   const std::uint8_t* const end = Take(base + cursor->offset, cursor, timed);
   cursor->offset = static_cast<std::uint32_t>(end - base);
+  if (suspect_ != nullptr && !CanBe(timed->record, *suspect_)) throw Pages::Misfit();
   return true;
-}
-
-void RecordLog::Pack(std::string* out) const {
-  for (const Slabs::Slab& slab : slabs_) {
-    out->append(reinterpret_cast<const char*>(slab.bytes.get()), slab.used);
-  }
-}
-
-std::size_t RecordLog::PackedBytes() const {
-  std::size_t bytes = 0;
-  for (const Slabs::Slab& slab : slabs_) bytes += slab.used;
-  return bytes;
-}
-
-std::size_t PackedRecords::Next(std::span<Record> out) {
-  const auto* in = reinterpret_cast<const std::uint8_t*>(bytes_.data());
-  const std::uint8_t* const end = in + bytes_.size();
-  RecordLog::Cursor cursor = cursor_;
-  TimedRecord timed;
-  std::size_t count = 0;
-  while (count < out.size() && left_ > 0) {
-    const auto size = static_cast<std::size_t>(end - in);
-    if (size >= RecordLog::kRecordBytesMax) [[likely]] {
-      in = Take(in, &cursor, &timed);
-    } else {
-      std::uint8_t last[2 * RecordLog::kRecordBytesMax] = {};
-      std::memcpy(last, in, size);
-      const auto taken = static_cast<std::size_t>(Take(last, &cursor, &timed) - last);
-      if (taken > size) break;
-      in += taken;
-    }
-    out[count++] = timed.record;
-    --left_;
-  }
-  bytes_.remove_prefix(bytes_.size() - static_cast<std::size_t>(end - in));
-  cursor_ = cursor;
-  return count;
 }
 
 void RecordLog::Truncate(const Cursor& cursor) {
   if (cursor.ordinal >= end_.ordinal) return;
   edition_ = NextEdition();
   end_ = cursor;
-  slabs_.Keep(cursor.ordinal == 0 ? 0 : cursor.slab + 1);
-  if (!slabs_.empty()) slabs_.back().used = cursor.offset;
+  slabs_.Cut(cursor.ordinal == 0 ? 0 : cursor.slab + 1, cursor.offset);
 }
+
+template <typename Ar>
+void Cursor::Persist(Ar& ar, const RecordLog& log) {
+  ar.Below(slab, std::max<std::uint64_t>(log.slabs_.size(), 1));
+  ar.Below(offset, log.slabs_.empty() ? 1 : std::uint64_t{log.slabs_[slab].used} + 1);
+  ar(ordinal, seq, time, step, thread, begin_seq);
+  ar.Check(ordinal == 0 || !log.slabs_.empty());
+  ar.Check((thread & ~kThreadBits) == 0);
+  if (!log.slabs_.empty()) ar.Below(writer, ar.scope().writers->size());
+  std::uint64_t id = name >> 32;
+  ar.Below(id, ar.scope().names->size());
+  name = id << 32;
+  ar(span);
+  ar.Check((span & ~kSpanBits) == 0);
+}
+
+template <typename Ar>
+void RecordLog::Persist(Ar& ar, bool idle) {
+  slabs_.Persist(ar, idle, Slabs::kPageBytes);
+  end_.Persist(ar, *this);
+  if constexpr (Ar::kReading) {
+    suspect_ = &ar.scope();
+    ar.Check(end_.ordinal <= slabs_.UsedBytes() / kRecordBytesMin);
+  }
+}
+template void RecordLog::Persist(SnapshotWriter& ar, bool idle);
+template void RecordLog::Persist(SnapshotReader& ar, bool idle);
+template void Cursor::Persist(SnapshotWriter& ar, const RecordLog& log);
+template void Cursor::Persist(SnapshotReader& ar, const RecordLog& log);
 
 std::uint64_t RecordLog::NextEdition() {
   static std::atomic<std::uint64_t> next{0};

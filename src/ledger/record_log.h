@@ -2,8 +2,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
-#include <string_view>
 
 #include "ledger/slabs.h"
 #include "model/record.h"
@@ -27,6 +25,8 @@ class RecordLog {
   /// No record takes more, the bytes that are read or written beyond its end included.
   static constexpr std::uint32_t kRecordBytesMax = 96;
 
+  static constexpr std::uint32_t kRecordBytesMin = 3;
+
   /// A place between two records; also what the next record's bytes are relative to there.
   struct Cursor {
     std::uint32_t slab = 0;
@@ -40,9 +40,13 @@ class RecordLog {
     std::uint64_t thread = 0, writer = 0;
     std::uint64_t span = 0, name = 0;
     std::uint64_t begin_seq = 0;
+
+    template <typename Ar>
+    void Persist(Ar& ar, const RecordLog& log);
   };
 
-  RecordLog() = default;
+  /// `pages` is needed by those that persist, and must outlive this.
+  explicit RecordLog(const Pages* pages = nullptr) : slabs_(pages) {}
   RecordLog(const RecordLog&) = delete;
   RecordLog& operator=(const RecordLog&) = delete;
   RecordLog(RecordLog&&) = default;
@@ -54,14 +58,10 @@ class RecordLog {
   std::uint64_t size() const { return end_.ordinal; }
   const Cursor& end() const { return end_; }
 
-  /// Reads the record at `cursor` and moves it on. Returns false at the end.
+  /// Reads the record at `cursor` and moves it on. Returns false at the end. May throw PageLost.
   bool Next(Cursor* cursor, TimedRecord* timed) const;
 
-  /// Appends the records as PackedRecords reads them.
-  void Pack(std::string* out) const;
-  std::size_t PackedBytes() const;
-
-  /// Forgets every record at and after `cursor`.
+  /// Forgets every record at and after `cursor`. May throw PageLost.
   void Truncate(const Cursor& cursor);
 
   /// As long as it stays the same, records are only appended; no other log ever has it.
@@ -69,6 +69,11 @@ class RecordLog {
   void Clear() { Truncate(Cursor{}); }
 
   std::size_t MemoryBytes() const { return slabs_.MemoryBytes(); }
+  /// Forgets the bytes of pages, see Slabs.
+  void Release() { slabs_.Release(); }
+  /// What is read has another edition. `idle`: see Slabs.
+  template <typename Ar>
+  void Persist(Ar& ar, bool idle);
 
  private:
   Slabs::Slab& Room();
@@ -76,27 +81,9 @@ class RecordLog {
   static std::uint64_t NextEdition();
 
   Slabs slabs_;
+  const Pages* suspect_ = nullptr;  // records came from elsewhere: look whether they can be
   Cursor end_;
   std::uint64_t edition_ = NextEdition();
-};
-
-/// Reads what RecordLog::Pack wrote, or any other bytes, never beyond their end.
-class PackedRecords {
- public:
-  PackedRecords() = default;
-  PackedRecords(std::string_view bytes, std::uint64_t records) : bytes_(bytes), left_(records) {}
-
-  /// How many records are left, as was said, and how many bytes.
-  std::uint64_t records_left() const { return left_; }
-  std::size_t bytes_left() const { return bytes_.size(); }
-  /// Fills `out` with the next records and returns how many: fewer than there is room for at the
-  /// end, or where the bytes end within a record.
-  std::size_t Next(std::span<Record> out);
-
- private:
-  std::string_view bytes_;
-  std::uint64_t left_ = 0;
-  RecordLog::Cursor cursor_;
 };
 
 }  // namespace headway::ledger

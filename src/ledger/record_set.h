@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -9,16 +10,41 @@ namespace headway::ledger {
 /// it.
 class RecordSet {
  public:
-  bool contains(std::uint64_t record) const { return record < bits_.size() && bits_[record]; }
-  void insert(std::uint64_t record) {
-    if (record >= bits_.size()) bits_.resize(record + record / 4 + 64);
-    bits_[record] = true;
+  bool contains(std::uint64_t record) const {
+    const std::uint64_t word = record / 64;
+    return word < words_.size() && (words_[word] >> record % 64 & 1) != 0;
   }
-  void clear() { bits_.clear(); }
-  std::size_t MemoryBytes() const { return bits_.capacity() / 8; }
+  void insert(std::uint64_t record) {
+    const std::uint64_t word = record / 64;
+    if (word >= words_.size()) words_.resize(word + word / 4 + 1);
+    words_[word] |= std::uint64_t{1} << record % 64;
+  }
+  void clear() { words_.clear(); }
+  std::size_t MemoryBytes() const { return words_.capacity() * sizeof(words_[0]); }
+
+  /// All are below `limit`.
+  template <typename Ar>
+  void Persist(Ar& ar, std::uint64_t limit) {
+    std::uint64_t count = 0;
+    for (const std::uint64_t word : words_) count += word != 0 ? 1 : 0;
+    ar.Amount(count);
+    if constexpr (Ar::kReading) words_.clear();
+    std::uint64_t at = 0;
+    for (std::uint64_t i = 0; i < count && ar.ok(); ++i, ++at) {
+      std::uint64_t skipped = 0;
+      if constexpr (!Ar::kReading) {
+        while (words_[at + skipped] == 0) ++skipped;
+      }
+      ar(skipped);
+      if (!ar.Check(skipped <= limit / 64 && at + skipped <= limit / 64)) return;
+      at += skipped;
+      if constexpr (Ar::kReading) words_.resize(at + 1);
+      ar(words_[at]);
+    }
+  }
 
  private:
-  std::vector<bool> bits_;
+  std::vector<std::uint64_t> words_;
 };
 
 }  // namespace headway::ledger

@@ -14,6 +14,9 @@ namespace headway::ledger {
 struct Slice {
   std::uint32_t code = 0;
   std::int64_t ns = 0;
+
+  template <typename Ar>
+  void Persist(Ar& ar);
 };
 
 enum class SliceKind : std::uint32_t {
@@ -39,6 +42,19 @@ inline bool PassiveLoad(std::uint32_t code) { return LoadIn(code) == LoadState::
 inline BucketId BucketIn(std::uint32_t code) { return code >> 4; }
 inline bool IsWork(std::uint32_t code) { return (code & 2u) == 0; }
 
+/// Persists what a slice's code says.
+template <typename Ar>
+void PersistCode(Ar& ar, std::uint32_t& code) {
+  ar(code);
+  if (!ar.Check(BucketIn(code) < ar.scope().buckets->size())) code = 0;
+}
+
+template <typename Ar>
+void Slice::Persist(Ar& ar) {
+  PersistCode(ar, code);
+  ar(ns);
+}
+
 /// One stretch of an attempt: a step interval, or the time between two of them. Rows tile the
 /// attempt. The split of a step's work time is `loading` + `extra` + the productive rest; `extra`
 /// is program_startup (a first step: before the productive part), step_stall or
@@ -63,6 +79,14 @@ struct Row {
     return length;
   }
   std::int64_t end() const { return begin + Length(); }
+
+  /// Without its slices.
+  template <typename Ar>
+  void Persist(Ar& ar) {
+    ar(begin, index, loading, extra, slow);
+    ar.Enum(extra_kind, Extra::kRecovery);
+    ar(is_step, first, complete);
+  }
 };
 
 /// The measures of a step that its split is computed from, and the ones its statistics need.
@@ -73,6 +97,11 @@ struct RowMeasures {
   std::int64_t overlapped = 0;    // loading that is nowhere charged, if none of d is
   std::int64_t fixed = 0;         // what is not work
   bool labels = false;            // named phases inside the work
+
+  template <typename Ar>
+  void Persist(Ar& ar) {
+    ar(work, load_in_work, load_total, overlapped, fixed, labels);
+  }
 };
 
 /// Whether loading of any kind is active.

@@ -14,9 +14,13 @@ namespace headway::ledger {
 /// The finished rows of one attempt, in order, in about 15 bytes each, with prefix sums: the sum
 /// of everything before any instant costs O(log n) plus a block of 64 rows.
 ///
-/// Only the end may change (Append, Truncate). All times are net. Not thread-safe.
+/// Only the end may change (Append, Truncate). All times are net. Not thread-safe. Where rows lie
+/// elsewhere (see Persist), everything but Append, size, end and Total may throw PageLost.
 class RowStore {
  public:
+  /// `pages` is needed by those that persist, and must outlive this.
+  explicit RowStore(const Pages* pages = nullptr) : pages_(pages), slabs_(pages) {}
+
   /// Rows must follow each other without a gap; `begin` of the first sets the start.
   void Append(const Row& row, const RowMeasures& measures);
   std::uint64_t size() const { return count_; }
@@ -56,10 +60,17 @@ class RowStore {
   std::int64_t BeginOf(std::uint64_t ordinal) const;
 
   std::size_t MemoryBytes() const;
+  /// Forgets the bytes of pages, see Slabs.
+  void Release();
+  /// The rows are pages, and so is what stands before them about each block, many groups a page.
+  /// `idle`: see Slabs.
+  template <typename Ar>
+  void Persist(Ar& ar, bool idle);
 
  private:
   static constexpr std::uint64_t kBlockRows = 64;
   static constexpr std::uint64_t kGroupBlocks = 64;
+  static constexpr std::size_t kBundleGroups = 32;
 
   struct Block {
     std::uint32_t slab = 0, offset = 0;                 // where its first row lies
@@ -69,10 +80,36 @@ class RowStore {
     std::int64_t slow = 0, overlapped = 0, steps = 0, outside = 0;
   };
   struct Group {
-    Sums before;  // sums of all earlier groups
-    std::vector<Block> blocks;
+    Sums before;                    // sums of all earlier groups
+    std::int64_t begin = 0;         // of its first block
+    std::int64_t index_before = 0;  // likewise
+    std::vector<Block> blocks;      // none: elsewhere, see Blocks
+  };
+  /// The blocks of some groups, as a page.
+  struct Bundle {
+    PageId page = 0;
+    std::uint32_t crc = 0;
+    std::uint32_t size = 0;
+
+    template <typename Ar>
+    void Persist(Ar& ar);
   };
   struct Decoder;
+
+  const std::vector<Block>& Blocks(std::size_t group) const {
+    if (groups_[group].blocks.empty()) [[unlikely]]
+      LoadBlocks(group);
+    return groups_[group].blocks;
+  }
+  /// Where rows are added.
+  Block& LastBlock() {
+    Blocks(groups_.size() - 1);
+    return groups_.back().blocks.back();
+  }
+  void LoadBlocks(std::size_t group) const;
+  template <typename Ar>
+  void PersistBlocks(Ar& ar, std::size_t first, std::size_t last, std::uint64_t rows) const;
+  bool rest_is_page() const { return rest_.page != 0 && rest_rows_ == count_; }
 
   unsigned PutUnusual(const Row& row, std::uint8_t** place);
   Slabs::Slab& Room(std::size_t bytes);
@@ -82,7 +119,11 @@ class RowStore {
   std::pair<std::size_t, std::size_t> FindBlock(std::int64_t net) const;
   Sums BeforeBlock(std::size_t group, std::size_t block) const;
 
-  std::vector<Group> groups_;
+  const Pages* pages_;
+  mutable std::vector<Group> groups_;
+  std::vector<Bundle> bundles_;  // of kBundleGroups full groups each, the first ones
+  Bundle rest_;                  // of the groups behind those, as they were with rest_rows_ rows
+  std::uint64_t rest_rows_ = 0;
   Slabs slabs_;  // the rows; those of a block lie in one of them
   Sums sealed_;  // of all full blocks
   Sums block_sums_{.ns = std::vector<std::int64_t>(kCategoryCount)};  // of the last, unfinished one

@@ -15,6 +15,12 @@ struct Sighting {
   std::int64_t first_time = 0, last_time = 0;  // as taken
   std::int64_t first_step_time = 0, first_step = 0, highest_step = 0;
 
+  template <typename Ar>
+  void Persist(Ar& ar) {
+    ar(keyed, any, any_step, last_seq, first_time, last_time, first_step_time, first_step,
+       highest_step);
+  }
+
   /// The next record in order.
   void See(const Record& record, std::int64_t time);
 };

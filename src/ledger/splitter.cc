@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "ledger/persist.h"
 
 namespace headway::ledger {
 namespace {
@@ -83,6 +84,40 @@ std::int64_t FloorMedian(std::vector<std::int64_t>* values) {
 std::int64_t StallBound(std::int64_t b) {
   return std::max(Times(b, 10), Plus(b, std::min(kMinute, Times(b, 50))));
 }
+
+std::size_t Splitter::MemoryBytes() const {
+  std::size_t bytes = pending_.capacity() * sizeof(PendingRow) +
+                      (unsettled_.capacity() + firsts_.capacity()) * sizeof(std::size_t);
+  for (const PendingRow& row : pending_) {
+    bytes += row.slices.capacity() * sizeof(Slice) + row.followers.capacity() * 8;
+  }
+  return bytes;
+}
+
+template <typename Ar>
+void Splitter::Persist(Ar& ar) {
+  ar(own_, inherited_, weak_);
+  ar.List(pending_);
+  for (std::vector<std::size_t>* places : {&unsettled_, &firsts_}) {
+    std::size_t before = 0;
+    ar.List(*places, [&](std::size_t& at) {
+      const std::size_t least = before;
+      ar.Near(at, &before);
+      ar.Check(at >= least && at < pending_.size() && !pending_[at].settled);
+    });
+  }
+  ar.Below(waiting_, kWaiting);
+  ar.Below(stall_run_, kShiftStalls + 1);
+  ar.Below(excess_run_, kShiftExcesses + 1);
+  ar.Below(window_at_, kWindow);
+  ar.Below(observed_, std::uint64_t{1} << 62);
+  const std::uint64_t count = std::min<std::uint64_t>(observed_, kWindow);
+  std::int64_t before = 0;
+  for (std::uint64_t i = 0; i < count; ++i) ar.Near(window_[i], &before);
+  ar(usual_, reach_, baseline_shifts_, weak_baselines_);
+}
+template void Splitter::Persist(SnapshotWriter& ar);
+template void Splitter::Persist(SnapshotReader& ar);
 
 std::optional<std::int64_t> Splitter::HandedOn() const {
   if (own_) return own_;

@@ -20,6 +20,15 @@ struct PendingRow {
   std::vector<std::int64_t> followers;   // first steps: productive parts of the next later steps
   bool no_baseline = false;
 
+  template <typename Ar>
+  void Persist(Ar& ar) {
+    ar(row);
+    ar.List(slices);
+    ar(measures, settled, baseline);
+    ar.List(followers);
+    ar(no_baseline);
+  }
+
   /// The row with `slices` pointing into this value.
   Row View() const {
     Row view = row;
@@ -64,6 +73,10 @@ class Splitter {
   std::optional<std::int64_t> InForce() const;
   std::int64_t baseline_shifts() const { return baseline_shifts_; }
   std::int64_t weak_baselines() const { return weak_baselines_; }
+
+  std::size_t MemoryBytes() const;
+  template <typename Ar>
+  void Persist(Ar& ar);
 
  private:
   static constexpr std::size_t kWindow = 101;    // steps a baseline is the median of

@@ -4,6 +4,28 @@
 
 namespace headway::ledger {
 
+std::size_t ViewCache::MemoryBytes() const {
+  constexpr std::size_t kNode = 80;  // of a tree, with what it holds
+  return keep_below.capacity() * 8 + (total ? total->ns.capacity() * 8 : 0) +
+         (progress.size() + completions.size()) * kNode;
+}
+
+template <typename Ar>
+void ViewCache::Persist(Ar& ar) {
+  ar(end, evident, in_flight_lost, only_step);
+  ar.List(keep_below);
+  ar(total, retained_steps);
+  ar.Map(progress, [&ar](auto& key, std::int64_t& ns) {
+    auto& [segment, from, to] = key;
+    ar(segment, from, to, ns);
+  });
+  ar.Map(completions,
+         [&ar](std::int64_t& index, std::optional<std::int64_t>& at) { ar(index, at); });
+  ar(highest_completed);
+}
+template void ViewCache::Persist(SnapshotWriter& ar);
+template void ViewCache::Persist(SnapshotReader& ar);
+
 AttemptView::AttemptView(const Attempt* attempt, Attempt::Closed closed, const RunContext* context)
     : attempt_(attempt), closed_(std::move(closed)), context_(context) {
   const Attempt::State& s = state();
@@ -139,6 +161,7 @@ AttemptView::Range AttemptView::RowsOf(std::size_t segment_index, std::int64_t f
   const std::uint64_t stored = attempt_->rows().size();
   auto ordinal_of = [&](std::int64_t index) {
     if (index == kNoLimit) return last;
+    if (index <= segment(segment_index).first_index) return std::min(first, last);
     if (first < stored) {
       const std::uint64_t end = std::min(last, stored);
       const std::uint64_t found = attempt_->rows().OrdinalOfIndex(first, end, index);

@@ -26,6 +26,10 @@ struct ViewCache {
   std::map<std::tuple<std::size_t, std::int64_t, std::int64_t>, std::int64_t> progress;
   std::map<std::int64_t, std::optional<std::int64_t>> completions;
   std::optional<std::int64_t> highest_completed{};
+
+  std::size_t MemoryBytes() const;
+  template <typename Ar>
+  void Persist(Ar& ar);
 };
 
 /// One attempt inside a run: its own accounting, cut where the next attempt begins, and what later

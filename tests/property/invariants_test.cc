@@ -8,6 +8,7 @@
 #include <optional>
 #include <random>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,9 @@ namespace headway {
 namespace {
 
 using ledger::Ledger;
+using ledger::PageId;
 using ledger::Query;
+using ledger::ReadPage;
 
 __extension__ using Wide = __int128;
 
@@ -497,11 +500,104 @@ Fault CheckSnapshot(const History& history, const std::string& wanted, std::mt19
   Ledger before = Empty(history);
   before.Add(std::span(records).subspan(0, cut));
   if ((*random)() % 2 == 0) before.MakeReport();
-  Result<Ledger> after = Ledger::Restore(before.Snapshot());
+  Result<Ledger> after = Ledger::Restore(before.Pack());
   if (!after.ok()) return "a snapshot does not read back: " + after.status().ToString();
   after->Add(std::span(records).subspan(cut));
   if (AnswerAll(&*after) != wanted) return "a snapshot changes the answer";
   return std::nullopt;
+}
+
+/// What the leads of all attempts recorded, and which attempts writers belong to.
+std::string Others(Ledger* ledger) {
+  std::string text;
+  ledger->VisitLeads([&text](const Record& r) {
+    text += std::to_string(r.writer) + " " + std::to_string(r.seq) + " " +
+            std::to_string(static_cast<int>(r.type)) + " " + std::to_string(r.time_ns) + " " +
+            std::to_string(r.a) + "\n";
+  });
+  for (const std::int64_t attempt : ledger->AttemptsOfWriters()) {
+    text += std::to_string(attempt) + " ";
+  }
+  return text;
+}
+
+// A ledger that goes from snapshot to snapshot, its pages elsewhere, answers like one that stays in
+// memory, whatever comes between, and late.
+Fault CheckPages(const History& history, std::mt19937_64* random) {
+  auto chance = [random](std::uint64_t one_in) { return (*random)() % one_in == 0; };
+  std::vector<Record> records = history.run.records;
+  for (std::size_t i = (*random)() % 4; i > 0; --i) {
+    records.push_back(records[(*random)() % records.size()]);  // again
+    std::swap(records.back(), records[(*random)() % records.size()]);
+  }
+  Ledger stays = Empty(history);
+  Ledger moves = Empty(history);
+  std::map<PageId, std::string> pages;
+  PageId highest = 0;
+  Fault fault;
+  const ReadPage read = [&pages](PageId page) -> Result<std::string> {
+    const auto found = pages.find(page);
+    if (found == pages.end()) return Status(Code::kNotFound, "nobody has put it");
+    return found->second;
+  };
+  auto move = [&] {
+    const bool fails = chance(16);
+    const Result<ledger::Snapshot> taken = moves.TakeSnapshot(
+        [&](PageId page, std::string_view bytes) -> Status {
+          if (page <= highest) fault = "a page id comes twice";
+          highest = page;
+          if (fails && chance(2)) return {Code::kUnavailable, "full"};
+          pages.emplace(page, bytes);
+          return OkStatus();
+        },
+        std::size_t{1} << (*random)() % 11);
+    if (!taken.ok()) {
+      if (taken.status().code() != Code::kUnavailable) fault = taken.status().ToString();
+      return;
+    }
+    for (auto page = pages.begin(); page != pages.end();) {
+      const bool used = std::ranges::binary_search(taken->pages, page->first);
+      page = used ? std::next(page) : pages.erase(page);
+    }
+    if (pages.size() != taken->pages.size()) fault = "a snapshot refers to pages that were not put";
+    if (chance(3)) {
+      moves.SetReadPage(read);
+      return;
+    }
+    const std::string before = chance(3) ? AnswerAll(&moves) : "";
+    Result<Ledger> restored = Ledger::Restore(taken->head, read);
+    if (!restored.ok()) {
+      fault = "a snapshot with pages does not read back: " + restored.status().ToString();
+      return;
+    }
+    moves = std::move(*restored);
+    if (!before.empty() && AnswerAll(&moves) != before) fault = "restoring changes the answer";
+  };
+  auto compare = [&](const char* when) {
+    Query query;
+    if (chance(3)) query.as_of = records[(*random)() % records.size()].time_ns;
+    if (chance(3)) {
+      const std::int64_t a = records[(*random)() % records.size()].time_ns;
+      const std::int64_t b = records[(*random)() % records.size()].time_ns;
+      query.window = {std::min(a, b), std::max(a, b)};
+    }
+    if (AnswerAll(&moves, query) != AnswerAll(&stays, query) || Others(&moves) != Others(&stays)) {
+      fault = std::string("a ledger with pages answers differently ") + when;
+    }
+  };
+  for (std::size_t at = 0; at < records.size() && !fault;) {
+    const std::size_t size = std::min<std::size_t>((*random)() % 20 + 1, records.size() - at);
+    const auto some = std::span<const Record>(records).subspan(at, size);
+    stays.Add(some);
+    moves.Add(some);
+    at += size;
+    if (chance(3)) moves.MakeReport();
+    if (chance(2)) move();
+    if (chance(4)) moves.ReleasePages();
+    if (chance(3) && !fault) compare("on the way");
+  }
+  if (!fault) compare("in the end");
+  return fault;
 }
 
 // Looking back to an instant is the same as never having heard of what came later.
@@ -640,6 +736,9 @@ Fault CheckHistory(const History& history, std::uint64_t seed) {
   if (Fault fault = CheckUids(history, &random)) return fault;
   if (Fault fault = CheckSnapshot(history, wanted, &random)) return fault;
   if (Fault fault = CheckAsOf(history, &ledger, &random)) return fault;
+  if (random() % 8 == 0) {
+    if (Fault fault = CheckPages(history, &random)) return fault;
+  }
   if (Fault fault = CheckEventFile(history, &ledger)) return fault;
   if (random() % 2 == 0) {
     if (Fault fault = CheckStreaming(history, wanted, &random)) return fault;

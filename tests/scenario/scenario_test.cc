@@ -159,7 +159,7 @@ TEST_P(ScenarioTest, SnapshotsChangeNothing) {
     ledger::Ledger before = Empty(scenario());
     before.Add(std::span(records).subspan(0, cut));
     if (cut % 2 == 0) before.MakeReport();
-    Result<ledger::Ledger> after = ledger::Ledger::Restore(before.Snapshot());
+    Result<ledger::Ledger> after = ledger::Ledger::Restore(before.Pack());
     ASSERT_TRUE(after.ok()) << after.status().ToString();
     after->Add(std::span(records).subspan(cut));
     ExpectSame(&*after, wanted, "a snapshot after " + std::to_string(cut) + " records");
