@@ -115,17 +115,29 @@ Status RecordFollower::Look(bool* anew) {
 }
 
 Status RecordFollower::Fill(std::size_t count, bool packed, v1::ListRecordsResponse* page) {
-  bool anew = std::exchange(anew_, false);
-  if (!in_round_) HEADWAY_RETURN_IF_ERROR(Look(&anew));
-  page->set_anew(anew);
+  bool begun_here = false;
   std::size_t left = count;
-  while (at_ < journals_.size() && left > 0 &&
-         page->journals_size() < limits::kRecordsPageJournals) {
-    HEADWAY_RETURN_IF_ERROR(AddJournal(&left, packed, page));
+  while (left > 0 && page->journals_size() < limits::kRecordsPageJournals) {
+    if (!in_round_) {
+      bool anew = std::exchange(anew_, false);
+      HEADWAY_RETURN_IF_ERROR(Look(&anew));
+      begun_here = true;
+      if (anew) {
+        page->Clear();
+        page->set_anew(true);
+        left = count;
+      }
+    }
+    if (at_ < journals_.size()) {
+      HEADWAY_RETURN_IF_ERROR(AddJournal(&left, packed, page));
+      continue;
+    }
+    in_round_ = false;
+    // A round that began with an earlier page does not know what has come since.
+    if (!begun_here) continue;
+    page->set_current(true);
+    break;
   }
-  if (at_ < journals_.size()) return OkStatus();
-  page->set_current(true);
-  in_round_ = false;
   return OkStatus();
 }
 

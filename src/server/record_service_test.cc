@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -120,7 +121,7 @@ class RecordServiceTest : public testing::Test {
         : test_(test), size_(size), forget_(forget) {}
 
     // "rank:step" of all records that are new, and what is told beside them.
-    std::string Read() {
+    std::string Read(int pages = 1000) {
       std::string all;
       v1::ListRecordsResponse page;
       do {
@@ -140,7 +141,7 @@ class RecordServiceTest : public testing::Test {
           test_->service_ = std::make_unique<RecordService>(test_->registry_.get(),
                                                             test_->store_.get(), &test_->clock_);
         }
-      } while (!page.current());
+      } while (!page.current() && --pages > 0);
       return all;
     }
 
@@ -250,6 +251,19 @@ TEST_F(RecordServiceTest, TokensOfNoAnswerAreRefused) {
       EXPECT_EQ(service_->ListRecords({}, request).status().code(), Code::kInvalidArgument)
           << token;
     }
+  }
+}
+
+TEST_F(RecordServiceTest, WhatComesBetweenTwoPagesIsNotMissed) {
+  const auto first = Write(0, 3);
+  const auto second = Write(1, 3);
+  for (const bool forget : {false, true}) {
+    Following following(this, 4, forget);
+    std::string all = following.Read(1);
+    Add(first.get(), 2);
+    Add(second.get(), 1);
+    all += following.Read();
+    EXPECT_EQ(std::ranges::count(all, ':'), forget ? 12 : 9) << all;
   }
 }
 
