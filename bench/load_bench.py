@@ -3,8 +3,9 @@
 
 Each process records steps and spans in bursts, a hundred a second, and an agent sends all of them.
 Told each second on standard error: events recorded, and what the server has taken in. At the end, a
-line of JSON each: the rate that was kept, the server's memory (the most of it, and at the half and
-at the end, which should be alike), and how far behind the last event's arrival was.
+line of JSON each: the rate that was kept, how far behind the last event's arrival was, and the
+server's memory: the most of it, how it grew in the second half, and what a step of a run that lives
+takes, which is all that may grow: ledgers hold their steps.
 
 Usage: bench/load_bench.py HEADWAY [--rate EVENTS_A_SECOND] [--seconds N] [--processes N]
 """
@@ -108,6 +109,7 @@ def main() -> None:
             "load_behind_s": behind,
             "load_memory_mib": max(memory),
             "load_memory_growth": memory[-1] / half,
+            "load_memory_bytes_a_step": (memory[-1] - memory[0]) * 2**20 / (events / 4),
         }.items():
             print(json.dumps({"row": row, "value": round(value, 3)}), flush=True)
         call.close()
