@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -136,13 +135,13 @@ class ForeignPoints::Request {
 
  private:
   struct Of {
-    Status status;
-    std::unique_ptr<LoosePoints> points;
+    Status status;          // why points of it are refused
+    std::size_t place = 0;  // in points_
   };
 
   /// Whether labels may say the run.
   bool ByLabels() const { return !asked_.run.has_value(); }
-  /// Those of a run; nullptr: they are refused, and why is said by `why`.
+  /// Those of a run, up to the next call; nullptr: they are refused, and why is said by `why`.
   LoosePoints* Find(std::string_view project, std::string_view run, Status* why);
   void Refuse(std::uint64_t points, const Status& why);
   /// Brings the labels in order. False: one is there twice.
@@ -153,6 +152,8 @@ class ForeignPoints::Request {
   Asked asked_;
   std::string source_;
   std::map<std::pair<std::string, std::string>, Of, std::less<>> runs_;
+  std::vector<LoosePoints> points_;
+  std::vector<std::string> names_;  // of their runs
   const std::pair<std::string, std::string>* last_key_ = nullptr;
   Of* last_ = nullptr;
   std::uint64_t all_ = 0;
@@ -198,15 +199,17 @@ LoosePoints* ForeignPoints::Request::Find(std::string_view project, std::string_
             owner_.registry_->Find(caller_, entry->first.first, entry->first.second);
         last_->status = found.status();
         if (found.ok()) {
-          last_->points = std::make_unique<LoosePoints>();
-          last_->points->run = found->uid;
-          last_->points->source = source_;
+          last_->place = points_.size();
+          points_.emplace_back();
+          points_.back().run = found->uid;
+          points_.back().source = source_;
+          names_.push_back(entry->first.second);
         }
       }
     }
   }
   *why = last_->status;
-  return last_->points.get();
+  return why->ok() ? &points_[last_->place] : nullptr;
 }
 
 bool ForeignPoints::Request::Sort() {
@@ -338,29 +341,31 @@ void ForeignPoints::Request::Take(const otlp::DataPoint& point) {
 }
 
 Status ForeignPoints::Request::Keep() {
-  for (auto& [key, of] : runs_) {
-    if (of.points == nullptr || of.points->times_ns.empty()) continue;
-    const Result<store::LooseOutcome> outcome = owner_.store_->MergePoints(*of.points);
-    if (!outcome.ok() && IsOfServer(outcome.status().code())) return outcome.status();
+  const std::vector<Result<store::LooseOutcome>> outcomes = owner_.store_->MergePoints(points_);
+  Status later;  // the whole request comes again then
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const Result<store::LooseOutcome>& outcome = outcomes[i];
     if (!outcome.ok()) {
-      Refuse(of.points->times_ns.size(), outcome.status());
+      if (IsOfServer(outcome.status().code())) later = outcome.status();
+      Refuse(points_[i].times_ns.size(), outcome.status());
       continue;
     }
     owner_.counts_.kept += outcome->kept;
     owner_.counts_.repeated += outcome->repeated;
-    if (outcome->kept > 0 && owner_.on_points_) owner_.on_points_(of.points->run);
+    if (outcome->kept > 0 && owner_.on_points_) owner_.on_points_(points_[i].run);
     if (outcome->differing > 0) {
       Refuse(outcome->differing, Bad("metric \"" + outcome->differing_metric + "\" of run \"" +
-                                     key.second + "\" has another value already at time " +
+                                     names_[i] + "\" has another value already at time " +
                                      std::to_string(outcome->differing_time_ns) + " ns"));
     }
     if (outcome->too_many > 0) {
       Refuse(outcome->too_many,
-             Bad("run \"" + key.second + "\" has " + std::to_string(limits::kRunSeries) +
+             Bad("run \"" + names_[i] + "\" has " + std::to_string(limits::kRunSeries) +
                  " series already; one of metric \"" + outcome->too_many_metric +
                  "\" would be one more"));
     }
   }
+  if (!later.ok()) return later;
   owner_.counts_.refused += refused_;
   owner_.counts_.stale += stale_;
   return OkStatus();

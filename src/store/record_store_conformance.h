@@ -1276,6 +1276,10 @@ TYPED_TEST_P(RecordStoreConformance, PointsOfManyRoundsTakeFewBytes) {
   EXPECT_EQ(this->store_->ListSeries(run)->size(), kSeries);
 }
 
+inline Result<LooseOutcome> MergeOne(SeriesStore* store, const LoosePoints& points) {
+  return store->MergePoints({&points, 1}).at(0);
+}
+
 // Loose points are known by their series and time: however they are repeated, late or mixed, and
 // whatever became of them in the store meanwhile.
 TYPED_TEST_P(RecordStoreConformance, LoosePointsAreKeptOnce) {
@@ -1315,7 +1319,7 @@ TYPED_TEST_P(RecordStoreConformance, LoosePointsAreKeptOnce) {
         }
       }
     }
-    const Result<LooseOutcome> outcome = this->store_->MergePoints(points);
+    const Result<LooseOutcome> outcome = MergeOne(this->store_.get(), points);
     ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
     ASSERT_EQ(outcome->kept, expected.kept) << round;
     ASSERT_EQ(outcome->repeated, expected.repeated) << round;
@@ -1323,13 +1327,13 @@ TYPED_TEST_P(RecordStoreConformance, LoosePointsAreKeptOnce) {
     EXPECT_EQ(outcome->differing == 0, outcome->differing_metric.empty());
     // The answer got lost.
     if (round % 3 == 0) {
-      const Result<LooseOutcome> again = this->store_->MergePoints(points);
+      const Result<LooseOutcome> again = MergeOne(this->store_.get(), points);
       ASSERT_TRUE(again.ok());
       ASSERT_EQ(again->kept, 0);
       ASSERT_EQ(again->differing, expected.differing);
     }
     if (round % 11 == 0 && round > 0) {
-      EXPECT_EQ(this->store_->MergePoints(before)->kept, 0);
+      EXPECT_EQ(MergeOne(this->store_.get(), before)->kept, 0);
     }
     if (round % 7 == 0) before = points;
     if (round % 100 == 50) this->Reopen();
@@ -1353,9 +1357,19 @@ TYPED_TEST_P(RecordStoreConformance, LoosePointsAreKeptOnce) {
   EXPECT_EQ(*this->store_->PurgeRun(run), 0);
   EXPECT_TRUE(this->store_->ListSeries(run)->empty());
   EXPECT_EQ(this->store_->ListProjects()->at(0).stored_bytes, 0);
-  EXPECT_EQ(this->store_->MergePoints(before).status().code(), Code::kFailedPrecondition);
+  EXPECT_EQ(MergeOne(this->store_.get(), before).status().code(), Code::kFailedPrecondition);
+  // One that fails does not spoil the others.
+  ASSERT_TRUE(this->store_->CreateRun(NewRun("p", "s", 2), {}).ok());
+  std::vector<LoosePoints> all(3, before);
+  all[1].run = NewRun("p", "s", 2).uid;
+  const std::vector<Result<LooseOutcome>> each = this->store_->MergePoints(all);
+  ASSERT_EQ(each.size(), 3);
+  EXPECT_EQ(each[0].status().code(), Code::kFailedPrecondition);
+  EXPECT_GT(each[1]->kept, 0);
+  EXPECT_EQ(each[2].status().code(), Code::kFailedPrecondition);
+  EXPECT_TRUE(this->store_->MergePoints({}).empty());
   before.run = RunUid();
-  EXPECT_EQ(this->store_->MergePoints(before).status().code(), Code::kNotFound);
+  EXPECT_EQ(MergeOne(this->store_.get(), before).status().code(), Code::kNotFound);
 }
 
 // Calls that wait for each other share a commit; one that fails spoils no other.
@@ -1374,7 +1388,7 @@ TYPED_TEST_P(RecordStoreConformance, LoosePointsOfManyCallersAreKept) {
         if (round % 4 != 1) points.run = NewRun("p", "r", 1).uid;
         points.Begin("m" + std::to_string(n), "", {});
         points.Add(round, round);
-        const Result<LooseOutcome> outcome = this->store_->MergePoints(points);
+        const Result<LooseOutcome> outcome = MergeOne(this->store_.get(), points);
         if (outcome.ok()) {
           kept += static_cast<int>(outcome->kept);
         } else if (outcome.status().code() == Code::kNotFound) {

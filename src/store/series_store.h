@@ -83,8 +83,9 @@ class SeriesStore {
   /// limits::kRunSeries series.
   virtual Status AppendPoints(std::span<const PointBatch> batches) = 0;
   /// Writes those that are not kept yet, and returns once they are durable; calls that wait for
-  /// each other share a commit. Errors as of AppendPoints (never Aborted): then none is written.
-  virtual Result<LooseOutcome> MergePoints(const LoosePoints& points) = 0;
+  /// each other share a commit. Errors as of AppendPoints (never Aborted), of each of `all` on its
+  /// own: then none of its points is written.
+  virtual std::vector<Result<LooseOutcome>> MergePoints(std::span<const LoosePoints> all) = 0;
 
   /// The series of a run, by name, source and labels.
   virtual Result<std::vector<SeriesRow>> ListSeries(const RunUid& run) = 0;

@@ -492,12 +492,13 @@ Result<std::unique_ptr<LooseSource>> LoadSource(Connection* connection, std::int
 
 // --- The store
 
-Result<LooseOutcome> SqliteStore::MergePoints(const LoosePoints& points) {
-  Merging mine{&points, std::nullopt};
+std::vector<Result<LooseOutcome>> SqliteStore::MergePoints(std::span<const LoosePoints> all) {
+  if (all.empty()) return {};
+  Merging mine{.all = all};
   std::unique_lock lock(merge_mutex_);
   merges_.push_back(&mine);
   merge_done_.wait(lock, [&] { return mine.done || !merges_run_; });
-  if (mine.done) return *std::move(mine.outcome);
+  if (mine.done) return std::move(mine.outcomes);
   // One of those that wait does the work of all.
   std::vector<Merging*> turns = std::exchange(merges_, {});
   merges_run_ = true;
@@ -509,7 +510,7 @@ Result<LooseOutcome> SqliteStore::MergePoints(const LoosePoints& points) {
       ~End() {
         const std::lock_guard lock(store->merge_mutex_);
         for (Merging* const turn : turns) {
-          if (!status->ok() || !turn->outcome) turn->outcome = *status;
+          if (!status->ok()) turn->outcomes.assign(turn->all.size(), *status);
           turn->done = true;
         }
         store->merges_run_ = false;
@@ -522,15 +523,7 @@ Result<LooseOutcome> SqliteStore::MergePoints(const LoosePoints& points) {
     const End end{this, turns, &status};
     status = Change([&]() -> Status {
       for (Merging* const turn : turns) {
-        HEADWAY_RETURN_IF_ERROR(writer_->Execute("SAVEPOINT points", kWrite));
-        turn->outcome = MergeOne(*turn->points);
-        if (!turn->outcome->ok()) {
-          loose_.Clear();  // it may know what is not there
-          // SQLite itself has rolled all of it back.
-          if (!writer_->InTransaction()) return turn->outcome->status();
-          HEADWAY_RETURN_IF_ERROR(writer_->Execute("ROLLBACK TO points", kWrite));
-        }
-        HEADWAY_RETURN_IF_ERROR(writer_->Execute("RELEASE points", kWrite));
+        HEADWAY_RETURN_IF_ERROR(MergeEach(turn->all, &turn->outcomes));
       }
       return OkStatus();
     });
@@ -539,7 +532,24 @@ Result<LooseOutcome> SqliteStore::MergePoints(const LoosePoints& points) {
       loose_.Clear();
     }
   }
-  return *std::move(mine.outcome);
+  return std::move(mine.outcomes);
+}
+
+// An error: nothing of the transaction is there.
+Status SqliteStore::MergeEach(std::span<const LoosePoints> all,
+                              std::vector<Result<LooseOutcome>>* outcomes) {
+  for (const LoosePoints& points : all) {
+    HEADWAY_RETURN_IF_ERROR(writer_->Execute("SAVEPOINT points", kWrite));
+    outcomes->push_back(MergeOne(points));
+    if (!outcomes->back().ok()) {
+      loose_.Clear();  // it may know what is not there
+      // SQLite itself has rolled all of it back.
+      if (!writer_->InTransaction()) return outcomes->back().status();
+      HEADWAY_RETURN_IF_ERROR(writer_->Execute("ROLLBACK TO points", kWrite));
+    }
+    HEADWAY_RETURN_IF_ERROR(writer_->Execute("RELEASE points", kWrite));
+  }
+  return OkStatus();
 }
 
 Result<LooseOutcome> SqliteStore::MergeOne(const LoosePoints& points) {

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -84,7 +83,7 @@ class SqliteStore final : public Store {
 
   Result<std::uint64_t> PointPosition(const RunUid& run, std::string_view source) override;
   Status AppendPoints(std::span<const PointBatch> batches) override;
-  Result<LooseOutcome> MergePoints(const LoosePoints& points) override;
+  std::vector<Result<LooseOutcome>> MergePoints(std::span<const LoosePoints> all) override;
   Result<std::vector<SeriesRow>> ListSeries(const RunUid& run) override;
   Result<SeriesPieces> ReadSeries(std::int64_t id) override;
   Result<Points> ReadPiece(std::int64_t id) override;
@@ -143,6 +142,7 @@ class SqliteStore final : public Store {
   Status Summarise(const SummarisedRun& run);
   Status WritePoints(const PointBatch& batch);
   Status RemovePoints(std::int64_t run_id);
+  Status MergeEach(std::span<const LoosePoints> all, std::vector<Result<LooseOutcome>>* outcomes);
   Result<LooseOutcome> MergeOne(const LoosePoints& points);
   Status PurgeSome(std::int64_t id, std::int64_t* left);
   Status WriteDown(const AuditRow& audit);
@@ -188,8 +188,8 @@ class SqliteStore final : public Store {
   LooseSources loose_;  // of write_mutex_
   // Calls of MergePoints that wait for a commit.
   struct Merging {
-    const LoosePoints* points;
-    std::optional<Result<LooseOutcome>> outcome;
+    std::span<const LoosePoints> all;
+    std::vector<Result<LooseOutcome>> outcomes = {};
     bool done = false;
   };
   std::mutex merge_mutex_;
