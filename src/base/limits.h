@@ -85,8 +85,11 @@ inline constexpr int kServerIdleSeconds = 120;
 inline constexpr std::size_t kServerPemBytes = std::size_t{1} << 20;
 inline constexpr int kServerTlsLookSeconds = 1;
 
-/// Runs whose ledgers the server holds in memory; others are made again when they are asked for.
-inline constexpr std::size_t kServerLedgers = 64;
+/// Runs whose ledgers the server holds in memory, and bytes of all of them; others are read again
+/// when they are asked for. How long it keeps the saved ledger of a run that has ended.
+inline constexpr std::size_t kServerLedgers = 4096;
+inline constexpr std::size_t kServerLedgerBytes = std::size_t{1} << 30;
+inline constexpr int kSavedLedgerDays = 7;
 
 /// A journal whose writer lived counts as one of a dead writer when nobody has told the server of
 /// it for so many seconds: sender and writer are gone, or what lies between.

@@ -150,6 +150,17 @@ struct JournalReader::Impl {
 
   bool MayStillWrite() const { return liveness == Liveness::kAlive; }
 
+  void GoTo(const ReaderPlace& place) {
+    position = last_valid = place.next;
+    sums.records = place.records;
+    sums.unknown_types = place.unknown_types;
+    sums.unknown_names = place.unknown_names;
+    for (const auto& [begin, behind] : place.gaps) gaps.push_back({begin, behind});
+    names.clear();
+    for (const std::string& name : place.names) names.push_back(options.names->Intern(name));
+    if (names.empty()) names.push_back(0);
+  }
+
   Status Look() {
     const Result<std::uint64_t> size = bytes->Size();
     if (!size.ok()) return size.status();
@@ -385,7 +396,8 @@ Result<JournalReader> JournalReader::Open(const std::string& path, const ReaderO
 }
 
 Result<JournalReader> JournalReader::Open(std::unique_ptr<JournalBytes> bytes,
-                                          const std::string& path, const ReaderOptions& options) {
+                                          const std::string& path, const ReaderOptions& options,
+                                          const ReaderPlace* from) {
   HEADWAY_CHECK(options.names != nullptr);
   std::array<std::byte, kHeaderBytes> head;
   const Result<std::size_t> got = bytes->ReadAt(head.data(), head.size(), 0);
@@ -402,9 +414,24 @@ Result<JournalReader> JournalReader::Open(std::unique_ptr<JournalBytes> bytes,
   impl->to_wall = WrappingSubtract(anchor.wall.ns, anchor.mono.ns);
   impl->buffer.resize(kBufferSlots);
   impl->names.push_back(0);
+  if (from != nullptr) impl->GoTo(*from);
   JournalReader reader(std::move(impl));
   HEADWAY_RETURN_IF_ERROR(reader.Refresh());
+  if (from != nullptr && from->next > reader.impl_->end) {
+    return Status(Code::kOutOfRange, path + " has " + std::to_string(reader.impl_->end) +
+                                         " slots, and was read up to slot " +
+                                         std::to_string(from->next));
+  }
   return reader;
+}
+
+ReaderPlace JournalReader::place() const {
+  const Impl& in = *impl_;
+  ReaderPlace place = {in.last_valid, in.sums.records, in.sums.unknown_types,
+                       in.sums.unknown_names, {}, {}};
+  for (const Impl::Gap& gap : in.gaps) place.gaps.emplace_back(gap.begin, gap.end);
+  for (const NameId name : in.names) place.names.emplace_back(in.options.names->Text(name));
+  return place;
 }
 
 const Header& JournalReader::header() const { return impl_->header; }

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -64,6 +65,16 @@ struct ReadSummary {
   Status Check(std::string_view path) const;
 };
 
+/// Where a reader stands and what it has seen, so that another one can go on from there.
+struct ReaderPlace {
+  std::uint64_t next = 0;  ///< the slot behind the last valid one
+  std::uint64_t records = 0;
+  std::uint64_t unknown_types = 0;
+  std::uint64_t unknown_names = 0;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> gaps;  ///< [first, second): not valid so far
+  std::vector<std::string> names;  ///< by the journal's own id; empty: not defined so far
+};
+
 struct ReaderOptions {
   /// Where names go; required, must outlive the reader. May be shared by readers used in turn.
   NameTable* names = nullptr;
@@ -81,9 +92,11 @@ class JournalReader {
  public:
   /// Opens a journal. As DecodeHeader, OpenForReading.
   static Result<JournalReader> Open(const std::string& path, const ReaderOptions& options);
-  /// The same for bytes that lie elsewhere; `path` is what messages call them.
+  /// The same for bytes that lie elsewhere; `path` is what messages call them. `from` (may be null):
+  /// the place of a reader of the same journal. OutOfRange: the journal does not reach there.
   static Result<JournalReader> Open(std::unique_ptr<JournalBytes> bytes, const std::string& path,
-                                    const ReaderOptions& options);
+                                    const ReaderOptions& options,
+                                    const ReaderPlace* from = nullptr);
   JournalReader(JournalReader&&) noexcept;
   JournalReader& operator=(JournalReader&&) noexcept;
   ~JournalReader();
@@ -96,6 +109,9 @@ class JournalReader {
   /// Fills `out` with the next records in file order and returns how many. 0: the end as of Open or
   /// the last Refresh. Errors of the file system only; damage is skipped and told by `summary()`.
   Result<std::size_t> Next(std::span<Record> out);
+
+  /// Where it stands, once Next has returned 0.
+  ReaderPlace place() const;
 
   /// Looks at the file again: what was appended since, whether the writer still lives, and whether
   /// holes have been filled. Next then goes on.

@@ -340,6 +340,47 @@ TEST_F(HoleTest, SnapshotReadersGoOnAndComeBack) {
   EXPECT_TRUE(reader->summary().findings.empty());
 }
 
+// Another reader goes on where one stood: names that were defined before, holes that are filled
+// later, and what was counted.
+TEST_F(HoleTest, AnotherReaderGoesOnFromThere) {
+  const std::uint32_t name = writer_->Intern("loss");
+  const auto metric = [&](std::int64_t step) {
+    writer_->Append(NamedMetaHigh(static_cast<std::uint8_t>(RecordType::kMetric), name), MonoNs{9},
+                    step, 0);
+  };
+  metric(5);
+  std::vector<Record> out(100);
+  ReaderPlace place;
+  {
+    Result<JournalReader> reader = JournalReader::Open(writer_->path(), {.names = &names_});
+    EXPECT_EQ(*reader->Next(out), 5u);
+    EXPECT_EQ(*reader->Next(out), 0u);
+    place = reader->place();
+  }
+  metric(6);
+  NameTable names;
+  names.Intern("something else");
+  Result<JournalReader> reader =
+      JournalReader::Open(*OpenJournalFile(writer_->path()), writer_->path(),
+                          {.names = &names}, &place);
+  ASSERT_TRUE(reader.ok()) << reader.status().ToString();
+  ASSERT_EQ(*reader->Next(out), 1u);
+  EXPECT_EQ(out[0].a, 6);
+  EXPECT_EQ(names.Text(out[0].name), "loss");
+  EXPECT_EQ(*reader->Next(out), 0u);
+  ASSERT_EQ(reader->summary().findings.size(), 1u);
+  EXPECT_EQ(reader->summary().records, 6u);
+  Put(saved_);
+  ASSERT_TRUE(reader->Refresh().ok());
+  ASSERT_EQ(*reader->Next(out), 1u);
+  EXPECT_EQ(out[0].a, 2);
+  EXPECT_TRUE(reader->summary().findings.empty());
+  place.next = 1'000'000;
+  const Result<JournalReader> beyond = JournalReader::Open(
+      *OpenJournalFile(writer_->path()), writer_->path(), {.names = &names}, &place);
+  EXPECT_EQ(beyond.status().code(), Code::kOutOfRange);
+}
+
 TEST_F(HoleTest, ShippingReadersWaitUntilTheWriterIsDead) {
   Result<JournalReader> reader =
       JournalReader::Open(writer_->path(), {.names = &names_, .stop_at_holes = true});

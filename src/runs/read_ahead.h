@@ -41,6 +41,8 @@ class Source {
   /// Gives back what the reader holds open, until it reads again. While no ReadAhead reads.
   void Release() { reader_->Release(); }
   std::uint64_t dropped() const { return dropped_; }
+  /// For a reader that goes on from a place: what `dropped` was there.
+  void GoOn(std::uint64_t dropped) { dropped_ = dropped; }
   /// `metrics` is given each batch that has metrics in it, by whoever takes batches; names are
   /// those of `names`.
   void ObserveMetrics(std::function<void(std::span<const Record>)> metrics) {

@@ -29,18 +29,16 @@ Result<v1::GetConfigResponse> ConfigService::GetConfig(const Caller& caller,
   const Result<store::RunRow> run =
       registry_->Find(caller, ProjectOf(request.project()), request.run());
   if (!run.ok()) return run.status();
-  std::map<JournalUid, std::int64_t> attempts;
-  {
-    const Result<RunLedgers::Use> use = ledgers_->Take(run->uid);
-    if (!use.ok()) return use.status();
-    attempts = (*use)->Attempts();
-  }
+  using Attempts = std::map<JournalUid, std::int64_t>;
+  const Result<Attempts> attempts = ledgers_->Look(
+      run->uid, [](RunLedger& found) -> Result<Attempts> { return found.Attempts(); });
+  if (!attempts.ok()) return attempts.status();
   const Result<std::vector<StoredJournal>> journals = ListStoredJournals(store_, run->uid);
   if (!journals.ok()) return journals.status();
   runs::ConfigCollector collector(config::ReadConfig);
   for (const StoredJournal& journal : *journals) {
-    const auto attempt = attempts.find(journal.header.uid);
-    if (attempt == attempts.end()) continue;  // it came this moment
+    const auto attempt = attempts->find(journal.header.uid);
+    if (attempt == attempts->end()) continue;  // it came this moment
     NameTable names;
     Result<journal::JournalReader> reader =
         OpenStoredJournal(store_, hearing_, journal, {.names = &names});

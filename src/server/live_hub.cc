@@ -486,27 +486,22 @@ LiveHub::Look LiveHub::LookAt(const RunUid& uid) const {
   }
   look.run = MessageJson(RunMessage(*row));
   look.shared = MessageJson(SharedRunMessage(*row));
-  {
-    const Result<RunLedgers::Use> use = ledgers_->Take(uid);
-    look.problem = use.status();
-    if (use.ok()) {
-      ledger::Ledger* const ledger = (*use)->ledger();
-      const auto query = runs::MakeQuery({}, ledger, clock_->Wall());
-      look.problem = query.status();
-      if (query.ok()) {
-        Report report = ledger->MakeReport(*query);
-        report.run = row->label;
-        report.project = row->project;
-        look.state = report.state;
-        v1::LiveSteps steps;
-        for (const StepSummary& step : NewestSteps(ledger, *query, report)) {
-          *steps.add_steps() = wire::ToProto(step);
-        }
-        look.report = MessageJson(wire::ToProto(report));
-        look.steps = MessageJson(steps);
-      }
+  look.problem = ledgers_->Look(uid, [&](RunLedger& found) -> Status {
+    ledger::Ledger* const ledger = found.ledger();
+    const auto query = runs::MakeQuery({}, ledger, clock_->Wall());
+    HEADWAY_RETURN_IF_ERROR(query.status());
+    Report report = ledger->MakeReport(*query);
+    report.run = row->label;
+    report.project = row->project;
+    look.state = report.state;
+    v1::LiveSteps steps;
+    for (const StepSummary& step : NewestSteps(ledger, *query, report)) {
+      *steps.add_steps() = wire::ToProto(step);
     }
-  }
+    look.report = MessageJson(wire::ToProto(report));
+    look.steps = MessageJson(steps);
+    return OkStatus();
+  });
   if (look.report.size() > limits::kLiveEventBytes) {
     look.problem = Status(Code::kResourceExhausted,
                           "the report has " + std::to_string(look.report.size()) +

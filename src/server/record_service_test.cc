@@ -25,7 +25,7 @@ class RecordServiceTest : public testing::Test {
     auto opened = store::OpenSqliteStore(dir_.path() + "/records.sqlite", {});
     HEADWAY_CHECK(opened.ok());
     store_ = *std::move(opened);
-    ledgers_ = std::make_unique<RunLedgers>(store_.get(), nullptr, &clock_);
+    ledgers_ = std::make_unique<RunLedgers>(LedgerStores{store_.get()}, &clock_);
     upkeep_ = std::make_unique<Upkeep>(store_.get(), ledgers_.get(), &clock_,
                                        std::function<void(const Status&)>());
     registry_ = std::make_unique<RunRegistry>(store_.get(), upkeep_.get(), &clock_);

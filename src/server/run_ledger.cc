@@ -5,21 +5,33 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "headway/v1/store.pb.h"
 #include "journal/reader.h"
 #include "model/metric.h"
 #include "runs/findings.h"
 #include "runs/merge.h"
+#include "server/zstd.h"
 
 namespace headway::server {
 namespace {
 
 constexpr std::size_t kCollectedMost = 1 << 18;  // points that wait to be kept: 8 MiB
 
+// What is saved: with another version it is not taken up. Records that are worth a save, for what
+// goes on and when the server ends. Bytes of a state and of a page.
+constexpr std::uint32_t kVersion = 1;
+constexpr std::uint64_t kSaveLeast = 50'000;
+constexpr std::uint64_t kSaveAtEnd = 5'000;
+constexpr std::int64_t kSaveAgainNs = 600 * kNanosPerSecond;  // after one that failed
+constexpr std::size_t kStateMost = std::size_t{1} << 30;
+constexpr std::size_t kPageMost = std::size_t{64} << 20;
+
+Status Misfit() { return {Code::kDataLoss, "what is saved of a ledger does not fit its journals"}; }
+
 }  // namespace
 
-RunLedger::RunLedger(store::RecordStore* store, store::SeriesStore* points, const Hearing& hearing,
-                     RunUid uid)
-    : store_(store), points_(points), hearing_(hearing), uid_(uid) {
+RunLedger::RunLedger(const LedgerStores& stores, const Hearing& hearing, RunUid uid)
+    : stores_(stores), hearing_(hearing), uid_(uid) {
   StartOver();
 }
 
@@ -29,12 +41,20 @@ void RunLedger::StartOver() {
   collected_ = 0;
   kept_status_ = OkStatus();
   ledger_.emplace();
+  if (stores_.ledgers != nullptr) ledger_->SetReadPage(PageReader());
   known_.clear();
+  forget_ = behind_ = false;
+  records_ = records_saved_ = 0;
 }
 
 Status RunLedger::Refresh() {
-  const Result<std::vector<StoredJournal>> journals = ListStoredJournals(store_, uid_);
+  const Result<std::vector<StoredJournal>> journals = ListStoredJournals(stores_.records, uid_);
   if (!journals.ok()) return journals.status();
+  if (forget_) {
+    StartOver();
+    fresh_ = false;
+  }
+  if (std::exchange(fresh_, false)) GoOnFromSaved(*journals);
   bool anew = known_.size() > journals->size();
   for (const StoredJournal& one : *journals) {
     const auto known = known_.find(one.journal.identity.uid);
@@ -43,21 +63,7 @@ Status RunLedger::Refresh() {
     anew |= !runs::SameAnchor(known->second.anchor, one.anchor);
   }
   if (anew) StartOver();
-  Status status;
-  for (runs::Source& source : sources_) {
-    if (status.ok()) status = source.Refresh();
-  }
-  std::uint64_t bytes = 0;
-  for (const StoredJournal& one : *journals) {
-    if (!status.ok()) break;
-    if (known_.contains(one.journal.identity.uid)) continue;
-    status = Open(one);
-    bytes += one.journal.state.slots * journal::kSlotBytes;
-  }
-  if (status.ok()) {
-    status = runs::Merge(&sources_, {}, bytes, &*ledger_, {}).status();
-  }
-  if (status.ok()) status = KeepMetrics();
+  const Status status = ReadOn(*journals);
   if (!status.ok()) {
     StartOver();  // where the reading stopped nobody knows
     return status;
@@ -66,21 +72,43 @@ Status RunLedger::Refresh() {
   return OkStatus();
 }
 
+Status RunLedger::ReadOn(std::span<const StoredJournal> journals) {
+  for (runs::Source& source : sources_) HEADWAY_RETURN_IF_ERROR(source.Refresh());
+  std::uint64_t bytes = 0;
+  for (const StoredJournal& one : journals) {
+    if (known_.contains(one.journal.identity.uid)) continue;
+    HEADWAY_RETURN_IF_ERROR(Open(one));
+    bytes += one.journal.state.slots * journal::kSlotBytes;
+  }
+  const Result<std::uint64_t> read = runs::Merge(&sources_, {}, bytes, &*ledger_, {});
+  HEADWAY_RETURN_IF_ERROR(read.status());
+  records_ += *read;
+  records_read_ += *read;
+  return KeepMetrics();
+}
+
 Status RunLedger::Open(const StoredJournal& stored) {
   const WriterId writer = ledger_->AddWriter(journal::ToModelWriter(stored.header));
+  return Open(stored, writer, nullptr, 0);
+}
+
+// `from`: where an earlier reader stood; null: at its beginning.
+Status RunLedger::Open(const StoredJournal& stored, WriterId writer,
+                       const journal::ReaderPlace* from, std::uint64_t dropped) {
   auto names = std::make_unique<NameTable>();
   Known known = {.anchor = stored.anchor,
                  .writer = writer,
                  .supervisor = stored.header.origin == journal::Origin::kSupervisor,
                  .complete = stored.journal.state.writer == Liveness::kDead};
-  auto reader =
-      OpenStoredJournal(store_, hearing_, stored, {.names = names.get(), .writer = writer});
+  auto reader = OpenStoredJournal(stores_.records, hearing_, stored,
+                                  {.names = names.get(), .writer = writer}, from);
   if (!reader.ok()) return reader.status();
   known_[stored.journal.identity.uid] = known;
   sources_.emplace_back(*std::move(reader), std::move(names), writer, ledger_->names());
-  if (points_ == nullptr) return OkStatus();
+  sources_.back().GoOn(dropped);
+  if (stores_.points == nullptr) return OkStatus();
   const JournalUid uid = stored.header.uid;
-  const Result<std::uint64_t> position = points_->PointPosition(uid_, ToHex(uid));
+  const Result<std::uint64_t> position = stores_.points->PointPosition(uid_, ToHex(uid));
   if (!position.ok()) return position.status();
   MetricFeed feed;
   feed.kept = feed.next = *position;
@@ -88,6 +116,131 @@ Status RunLedger::Open(const StoredJournal& stored) {
   sources_.back().ObserveMetrics(
       [this, uid](std::span<const Record> records) { Collect(uid, records); });
   return OkStatus();
+}
+
+// --- What is saved
+
+ledger::ReadPage RunLedger::PageReader() const {
+  return [ledgers = stores_.ledgers, run = uid_](ledger::PageId id) -> Result<std::string> {
+    const Result<std::string> page = ledgers->ReadLedgerPage(run, id);
+    return page.ok() ? Decompress(*page, kPageMost) : page;
+  };
+}
+
+// Where that is no good the journals are read from their beginnings.
+void RunLedger::GoOnFromSaved(std::span<const StoredJournal> journals) {
+  if (stores_.ledgers == nullptr) return;
+  const Result<std::optional<std::string>> saved = stores_.ledgers->FindLedger(uid_);
+  if (!saved.ok() || !saved->has_value()) return;
+  if (!GoOnFrom(**saved, journals).ok()) StartOver();
+}
+
+Status RunLedger::GoOnFrom(std::string_view packed, std::span<const StoredJournal> journals) {
+  const Result<std::string> state = Decompress(packed, kStateMost);
+  HEADWAY_RETURN_IF_ERROR(state.status());
+  v1::SavedLedger saved;
+  if (!saved.ParseFromString(*state) || saved.version() != kVersion) return Misfit();
+  Result<ledger::Ledger> restored = ledger::Ledger::Restore(saved.ledger(), PageReader());
+  HEADWAY_RETURN_IF_ERROR(restored.status());
+  ledger_.emplace(*std::move(restored));
+  for (const v1::SavedLedger::Journal& one : saved.journals()) {
+    const Result<JournalUid> uid = ParseUid<JournalUid>(one.uid());
+    HEADWAY_RETURN_IF_ERROR(uid.status());
+    const auto stored = std::ranges::find_if(journals, [&uid](const StoredJournal& candidate) {
+      return candidate.journal.identity.uid == *uid;
+    });
+    if (stored == journals.end()) return Misfit();
+    std::optional<ClockAnchor> anchor;
+    if (one.has_anchor()) {
+      anchor = ClockAnchor{{one.anchor().wall()}, {one.anchor().mono()}};
+    }
+    if (!runs::SameAnchor(anchor, stored->anchor)) return Misfit();
+    if (one.complete()) {
+      if (stored->journal.state.writer != Liveness::kDead) return Misfit();
+      known_[*uid] = {.anchor = anchor,
+                      .writer = one.writer(),
+                      .liveness = Liveness::kDead,
+                      .supervisor = stored->header.origin == journal::Origin::kSupervisor,
+                      .complete = true};
+      continue;
+    }
+    journal::ReaderPlace place = {one.next(), one.records(), one.unknown_types(),
+                                  one.unknown_names(), {}, {}};
+    for (int i = 0; i + 1 < one.gaps_size(); i += 2) {
+      place.gaps.emplace_back(one.gaps(i), one.gaps(i + 1));
+    }
+    place.names.assign(one.names().begin(), one.names().end());
+    HEADWAY_RETURN_IF_ERROR(Open(*stored, one.writer(), &place, one.dropped()));
+  }
+  records_ = records_saved_ = saved.records();
+  return OkStatus();
+}
+
+Status RunLedger::SaveNowAndThen() { return Save(std::max(kSaveLeast, records_saved_ / 20)); }
+
+Status RunLedger::Save(std::uint64_t least) {
+  // What the store has no room for now is found in the journals later.
+  if (stores_.ledgers == nullptr || behind_ || forget_ || records_ - records_saved_ < least ||
+      hearing_.clock->Mono() < next_save_) {
+    return OkStatus();
+  }
+  v1::SavedLedger saved;
+  saved.set_version(kVersion);
+  saved.set_records(records_);
+  for (const auto& [uid, known] : known_) {
+    v1::SavedLedger::Journal* const one = saved.add_journals();
+    one->set_uid(ToHex(uid));
+    one->set_writer(known.writer);
+    if (known.anchor) {
+      one->mutable_anchor()->set_wall(known.anchor->wall.ns);
+      one->mutable_anchor()->set_mono(known.anchor->mono.ns);
+    }
+    const auto source = std::ranges::find_if(sources_, [&uid = uid](const runs::Source& candidate) {
+      return candidate.reader().header().uid == uid;
+    });
+    one->set_complete(source == sources_.end());
+    if (source == sources_.end()) continue;
+    const journal::ReaderPlace place = source->reader().place();
+    one->set_next(place.next);
+    one->set_records(place.records);
+    one->set_unknown_types(place.unknown_types);
+    one->set_unknown_names(place.unknown_names);
+    for (const auto& [begin, behind] : place.gaps) {
+      one->add_gaps(begin);
+      one->add_gaps(behind);
+    }
+    for (const std::string& name : place.names) one->add_names(name);
+    one->set_dropped(source->dropped());
+  }
+  std::vector<store::LedgerPage> added;
+  Result<ledger::Snapshot> snapshot = ledger_->TakeSnapshot(
+      [&added](ledger::PageId id, std::string_view bytes) -> Status {
+        Result<std::string> packed = Compress(bytes);
+        HEADWAY_RETURN_IF_ERROR(packed.status());
+        added.push_back({id, *std::move(packed)});
+        return OkStatus();
+      });
+  Status status = snapshot.status();
+  if (status.ok()) {
+    saved.set_ledger(std::move(snapshot->head));
+    const Result<std::string> packed = Compress(saved.SerializeAsString());
+    status = packed.status();
+    if (status.ok()) {
+      status = stores_.ledgers->SaveLedger(uid_, *packed, added, snapshot->pages);
+    }
+  }
+  if (!status.ok()) {
+    forget_ = true;  // pages that nobody keeps would count as kept
+    next_save_ = hearing_.clock->Mono() + kSaveAgainNs;
+    return status;
+  }
+  records_saved_ = records_;
+  return OkStatus();
+}
+
+std::size_t RunLedger::Release() {
+  ledger_->ReleasePages();
+  return ledger_->MemoryBytes();
 }
 
 std::map<JournalUid, std::int64_t> RunLedger::Attempts() {
@@ -145,11 +298,11 @@ Status RunLedger::KeepMetrics(const JournalUid& uid, MetricFeed* feed) {
       together.columns.push_back(
           {{text, kind == nullptr ? std::string() : std::string(kind->unit), {}}, column.values});
     }
-    const Status status = points_->AppendPoints({&batch, 1});
+    const Status status = stores_.points->AppendPoints({&batch, 1});
     if (status.code() == Code::kFailedPrecondition || status.code() == Code::kNotFound ||
         status.code() == Code::kResourceExhausted) {
       // The journal has them; a server that has room for them reads them there.
-      feed->stopped = true;
+      feed->stopped = behind_ = true;
       return OkStatus();
     }
     if (status.code() != Code::kAborted) {
@@ -157,7 +310,7 @@ Status RunLedger::KeepMetrics(const JournalUid& uid, MetricFeed* feed) {
       return status;
     }
     // Somebody else has read some of them.
-    const Result<std::uint64_t> position = points_->PointPosition(uid_, source);
+    const Result<std::uint64_t> position = stores_.points->PointPosition(uid_, source);
     if (!position.ok()) return position.status();
     feed->kept = *position;
     feed->next = std::max(feed->next, *position);
@@ -195,23 +348,65 @@ void RunLedger::Settle() {
   ledger_->SetSupervised(supervised);
 }
 
-Result<RunLedgers::Use> RunLedgers::Take(const RunUid& uid) {
-  std::shared_ptr<Use::Entry> entry;
+// --- All of them
+
+std::shared_ptr<RunLedgers::Entry> RunLedgers::Find(const RunUid& uid) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<Entry>& kept = entries_[uid];
+  if (kept == nullptr) kept = std::make_shared<Entry>(stores_, hearing_, uid);
+  kept->asked = ++asked_;
+  return kept;
+}
+
+void RunLedgers::SetBytes(Entry* entry, std::size_t bytes) {
+  bytes_ += bytes - entry->bytes;
+  entry->bytes = bytes;
+}
+
+// To look takes some microseconds for each million of steps: not for each question.
+void RunLedgers::NoteMemory(Entry* entry) { SetBytes(entry, entry->run.MemoryBytes()); }
+
+void RunLedgers::Trim() {
+  std::vector<std::pair<RunUid, std::shared_ptr<Entry>>> oldest;
   {
     const std::lock_guard lock(mutex_);
-    std::shared_ptr<Use::Entry>& kept = entries_[uid];
-    if (kept == nullptr) kept = std::make_shared<Use::Entry>(store_, points_, hearing_, uid);
-    entry = kept;
-    std::erase(order_, uid);
-    order_.push_back(uid);
-    if (order_.size() > limits::kServerLedgers) {
-      entries_.erase(order_.front());
-      order_.erase(order_.begin());
-    }
+    if (bytes_ <= bytes_most_ && entries_.size() <= limits::kServerLedgers) return;
+    oldest.assign(entries_.begin(), entries_.end());
   }
-  Use use(std::move(entry));
-  HEADWAY_RETURN_IF_ERROR(use->Refresh());
-  return use;
+  std::ranges::sort(oldest, {}, [](const auto& one) { return one.second->asked; });
+  std::size_t left = oldest.size();
+  for (auto& [uid, entry] : oldest) {
+    if (bytes_ <= bytes_most_ && left <= limits::kServerLedgers) return;
+    {
+      const std::unique_lock lock(entry->mutex, std::try_to_lock);
+      if (!lock.owns_lock()) continue;
+      entry->run.SaveNowAndThen().IgnoreError();  // then it is read from the journals
+      SetBytes(entry.get(), entry->run.Release());
+    }
+    if (bytes_ <= bytes_most_ && left <= limits::kServerLedgers) return;
+    // One that somebody uses stays, so that there never are two of a run.
+    const std::lock_guard lock(mutex_);
+    const auto kept = entries_.find(uid);
+    if (kept == entries_.end() || kept->second.use_count() > 2) continue;
+    bytes_ -= entry->bytes;
+    entries_.erase(kept);
+    --left;
+  }
+}
+
+Status RunLedgers::SaveAll(std::chrono::nanoseconds most) {
+  std::map<RunUid, std::shared_ptr<Entry>> entries;
+  {
+    const std::lock_guard lock(mutex_);
+    entries = entries_;
+  }
+  const MonoNs begin = hearing_.clock->Mono();
+  for (const auto& [uid, entry] : entries) {
+    if (hearing_.clock->Mono() - begin > most.count()) break;
+    const std::lock_guard lock(entry->mutex);
+    HEADWAY_RETURN_IF_ERROR(entry->run.Save(kSaveAtEnd));
+  }
+  return OkStatus();
 }
 
 }  // namespace headway::server

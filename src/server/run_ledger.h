@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -8,33 +10,57 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "base/status.h"
 #include "ledger/ledger.h"
 #include "runs/clocks.h"
 #include "runs/read_ahead.h"
 #include "server/stored_journal.h"
+#include "store/ledger_store.h"
 #include "store/record_store.h"
 #include "store/series_store.h"
 
 namespace headway::server {
 
-/// RunLedger: the account of one run, kept as its journals come in: each record is read once.
+/// Where the ledgers of runs read and write; all must outlive them.
+struct LedgerStores {
+  store::RecordStore* records = nullptr;
+  store::SeriesStore* points = nullptr;  ///< gets the metrics that are read; null: nobody does
+  store::LedgerStore* ledgers = nullptr;  ///< where they are saved; null: nowhere
+};
+
+/// RunLedger: the account of one run, kept as its journals come in: each record is read once, and
+/// what was saved need not be read again. One thread at a time.
 class RunLedger {
  public:
-  /// All must outlive it. `points` (may be null) is given the metrics that are read, those that it
-  /// does not have yet.
-  RunLedger(store::RecordStore* store, store::SeriesStore* points, const Hearing& hearing,
-            RunUid uid);
+  RunLedger(const LedgerStores& stores, const Hearing& hearing, RunUid uid);
 
   /// Reads what has come since. As RecordStore; after an error the next call begins anew.
+  /// ledger::PageLost: see Forget.
   Status Refresh();
 
   /// Of the last Refresh.
   ledger::Ledger* ledger() { return &*ledger_; }
   std::size_t journals() const { return known_.size(); }
+  /// Records that it has read from journals, and not from what was saved, since it was made.
+  std::uint64_t records_read() const { return records_read_; }
+
+  /// Saves what the ledger has come to, where enough is new, so that others can go on from there.
+  /// `least`: how many records are enough. After an error it begins anew.
+  Status Save(std::uint64_t least);
+  /// The same, if the ledger has grown by a twentieth.
+  Status SaveNowAndThen();
+  /// Gives back the memory of what is saved, and says how much is held then, in bytes.
+  std::size_t Release();
+  std::size_t MemoryBytes() const { return ledger_->MemoryBytes(); }
+  /// What was saved can't be read (ledger::PageLost): the next Refresh reads the journals instead.
+  void Forget() { forget_ = true; }
+
   /// The attempts to which the journals belong, as the report numbers them; -1: none is known.
   std::map<JournalUid, std::int64_t> Attempts();
 
@@ -61,17 +87,29 @@ class RunLedger {
     std::map<NameId, Column> columns;
   };
 
+  Status ReadOn(std::span<const StoredJournal> journals);
+  ledger::ReadPage PageReader() const;
+  void GoOnFromSaved(std::span<const StoredJournal> journals);
+  Status GoOnFrom(std::string_view packed, std::span<const StoredJournal> journals);
   void Collect(const JournalUid& uid, std::span<const Record> records);
   Status KeepMetrics();
   Status KeepMetrics(const JournalUid& uid, MetricFeed* feed);
   void StartOver();
   Status Open(const StoredJournal& stored);
+  Status Open(const StoredJournal& stored, WriterId writer, const journal::ReaderPlace* from,
+              std::uint64_t dropped);
   void Settle();
 
-  store::RecordStore* store_;
-  store::SeriesStore* points_;
+  LedgerStores stores_;
   Hearing hearing_;
   RunUid uid_;
+  bool fresh_ = true;    // nothing was read so far, nor looked for among what is saved
+  bool forget_ = false;  // what is held is no good
+  bool behind_ = false;  // the store takes no more metrics of a journal
+  std::uint64_t records_ = 0;       // in the ledger
+  std::uint64_t records_read_ = 0;  // from journals
+  std::uint64_t records_saved_ = 0;
+  MonoNs next_save_;
   std::map<JournalUid, MetricFeed> feeds_;
   std::size_t collected_ = 0;  // points in all of them
   Status kept_status_;         // of those that were kept while reading
@@ -83,42 +121,68 @@ class RunLedger {
 /// The ledgers of the runs that were asked for last. Any thread.
 class RunLedgers {
  public:
-  RunLedgers(store::RecordStore* store, store::SeriesStore* points, const Clock* clock)
-      : store_(store), points_(points), hearing_{clock, clock->Wall().ns} {}
+  RunLedgers(const LedgerStores& stores, const Clock* clock,
+             std::size_t bytes = limits::kServerLedgerBytes)
+      : stores_(stores), hearing_{clock, clock->Wall().ns}, bytes_most_(bytes) {}
 
-  /// A run's ledger up to date, for as long as this lives; others wait for it.
-  class Use {
-   public:
-    RunLedger* operator->() const { return &entry_->run; }
+  /// What `ask(RunLedger&)`, a Status or a Result, says of a run's ledger that is up to date; others who ask
+  /// about that run wait for it. It may be called twice: when what was saved can't be read the
+  /// ledger is made anew. As RecordStore.
+  template <typename Ask>
+  std::invoke_result_t<Ask, RunLedger&> Look(const RunUid& uid, const Ask& ask) {
+    const std::shared_ptr<Entry> entry = Find(uid);
+    const std::lock_guard lock(entry->mutex);
+    for (int tries = 0;; ++tries) {
+      try {
+        HEADWAY_RETURN_IF_ERROR(entry->run.Refresh());
+        auto answer = ask(entry->run);
+        NoteMemory(entry.get());
+        return answer;
+      } catch (const ledger::PageLost& lost) {
+        entry->run.Forget();
+        if (tries > 0) return lost.status();
+      }
+    }
+  }
 
-   private:
-    friend class RunLedgers;
-    struct Entry {
-      Entry(store::RecordStore* store, store::SeriesStore* points, const Hearing& hearing,
-            RunUid uid)
-          : run(store, points, hearing, uid) {}
-      std::mutex mutex;
-      RunLedger run;
-    };
-    explicit Use(std::shared_ptr<Entry> entry) : entry_(std::move(entry)), lock_(entry_->mutex) {}
+  /// Brings it up to date.
+  Status Refresh(const RunUid& uid) {
+    return Look(uid, [](RunLedger&) -> Result<bool> { return true; }).status();
+  }
 
-    std::shared_ptr<Entry> entry_;
-    std::unique_lock<std::mutex> lock_;
-  };
-  Result<Use> Take(const RunUid& uid);
-  /// How many are held.
+  /// Gives back memory until the bound holds. Now and then, beside others.
+  void Trim();
+  /// Saves what is worth it, for a server that ends; stops at the first error and after `most`.
+  Status SaveAll(std::chrono::nanoseconds most);
+
+  /// How many are held, and bytes of all of them about.
   std::size_t held() const {
     const std::lock_guard lock(mutex_);
     return entries_.size();
   }
+  std::size_t bytes() const { return bytes_; }
 
  private:
-  store::RecordStore* store_;
-  store::SeriesStore* points_;
+  struct Entry {
+    Entry(const LedgerStores& stores, const Hearing& hearing, RunUid uid)
+        : run(stores, hearing, uid) {}
+    std::mutex mutex;  // of `run`
+    RunLedger run;
+    std::size_t bytes = 0;    // of `run`, when it was looked at last
+    std::uint64_t asked = 0;  // when; guarded by the other mutex
+  };
+
+  std::shared_ptr<Entry> Find(const RunUid& uid);
+  void NoteMemory(Entry* entry);
+  void SetBytes(Entry* entry, std::size_t bytes);
+
+  LedgerStores stores_;
   Hearing hearing_;
+  std::size_t bytes_most_;
+  std::atomic<std::size_t> bytes_ = 0;
   mutable std::mutex mutex_;  // of what follows
-  std::map<RunUid, std::shared_ptr<Use::Entry>> entries_;
-  std::vector<RunUid> order_;  // the one asked for last comes last
+  std::map<RunUid, std::shared_ptr<Entry>> entries_;
+  std::uint64_t asked_ = 0;
 };
 
 }  // namespace headway::server

@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
+#include <random>
 #include <string>
 
 #include "base/test_scratch_dir.h"
 #include "journal/directory.h"
 #include "journal/writer.h"
 #include "store/sqlite/record_store.h"
+#include "wire/report.h"
 
 namespace headway::server {
 namespace {
@@ -65,16 +68,18 @@ class RunLedgerTest : public testing::Test {
     return run->ledger()->MakeReport({.as_of = {}, .window = {}, .now = clock_.Wall().ns});
   }
 
+  static std::string Text(const Report& report) { return wire::ToProto(report).DebugString(); }
+
   ScratchDir dir_;
   FakeClock clock_;
-  std::unique_ptr<store::RecordStore> store_;
+  std::unique_ptr<store::Store> store_;
   std::unique_ptr<journal::JournalWriter> writer_;
   RunUid run_uid_;
   std::uint64_t sent_ = 0;
 };
 
 TEST_F(RunLedgerTest, GrowsWithWhatComesIn) {
-  RunLedger run(store_.get(), nullptr, {.clock = &clock_}, run_uid_);
+  RunLedger run({store_.get()}, {.clock = &clock_}, run_uid_);
   EXPECT_EQ(Ask(&run).state, RunState::kNotStarted);
   Record(RecordType::kJobStart);
   for (int step = 0; step < 5; ++step) Record(RecordType::kStepStart, step);
@@ -94,7 +99,7 @@ TEST_F(RunLedgerTest, GrowsWithWhatComesIn) {
 }
 
 TEST_F(RunLedgerTest, WhoIsSilentForLongHasGone) {
-  RunLedger run(store_.get(), nullptr, {.clock = &clock_}, run_uid_);
+  RunLedger run({store_.get()}, {.clock = &clock_}, run_uid_);
   Record(RecordType::kJobStart);
   for (int step = 0; step < 5; ++step) Record(RecordType::kStepStart, step);
   Send();
@@ -116,24 +121,108 @@ TEST_F(RunLedgerTest, AServerThatWasDownWaitsBeforeItJudges) {
   Record(RecordType::kStepStart, 0);
   Send();
   clock_.Advance(3600 * kNanosPerSecond);
-  RunLedger run(store_.get(), nullptr, {.clock = &clock_, .since = clock_.Wall().ns}, run_uid_);
+  RunLedger run({store_.get()}, {.clock = &clock_, .since = clock_.Wall().ns}, run_uid_);
   EXPECT_EQ(Ask(&run).state, RunState::kRunning);
   clock_.Advance(61 * kNanosPerSecond);
   EXPECT_EQ(Ask(&run).state, RunState::kInterrupted);
 }
 
-TEST_F(RunLedgerTest, TheLastOnesAskedForAreKept) {
-  RunLedgers ledgers(store_.get(), nullptr, &clock_);
+TEST_F(RunLedgerTest, GoesOnFromWhatWasSaved) {
+  const LedgerStores stores = {store_.get(), nullptr, store_.get()};
   Record(RecordType::kJobStart);
+  for (int step = 0; step < 1'000; ++step) Record(RecordType::kStepStart, step);
   Send();
-  for (int i = 0; i < 200; ++i) {
-    const Result<RunLedgers::Use> use = ledgers.Take(RandomUid<RunUid>());
-    ASSERT_TRUE(use.ok());
-    EXPECT_EQ((*use)->journals(), 0u);
+  {
+    RunLedger run(stores, {.clock = &clock_}, run_uid_);
+    Ask(&run);
+    EXPECT_TRUE(run.Save(2'000).ok());
+    EXPECT_EQ(*store_->FindLedger(run_uid_), std::nullopt) << "not enough";
+    ASSERT_TRUE(run.Save(1'000).ok());
+    EXPECT_NE(*store_->FindLedger(run_uid_), std::nullopt);
   }
-  const Result<RunLedgers::Use> use = ledgers.Take(run_uid_);
-  ASSERT_TRUE(use.ok());
-  EXPECT_EQ((*use)->journals(), 1u);
+  for (int step = 900; step < 1'100; ++step) Record(RecordType::kStepStart, step);
+  Send();
+  RunLedger fresh({store_.get()}, {.clock = &clock_}, run_uid_);
+  RunLedger run(stores, {.clock = &clock_}, run_uid_);
+  EXPECT_EQ(Text(Ask(&run)), Text(Ask(&fresh)));
+  EXPECT_EQ(run.records_read(), 200u);
+  EXPECT_EQ(run.Attempts(), fresh.Attempts());
+  // Also once more, when its process has ended, and again.
+  Record(RecordType::kJobEnd);
+  Send(Liveness::kDead);
+  EXPECT_EQ(Text(Ask(&run)), Text(Ask(&fresh)));
+  ASSERT_TRUE(run.Save(1).ok());
+  run.Release();
+  EXPECT_EQ(Text(Ask(&run)), Text(Ask(&fresh)));
+  RunLedger again(stores, {.clock = &clock_}, run_uid_);
+  EXPECT_EQ(Text(Ask(&again)), Text(Ask(&fresh)));
+  EXPECT_EQ(again.records_read(), 0u);
+  EXPECT_EQ(Ask(&again).state, RunState::kCompleted);
+}
+
+TEST_F(RunLedgerTest, WhatIsSavedAndIsNoGoodIsReadFromTheJournals) {
+  const LedgerStores stores = {store_.get(), nullptr, store_.get()};
+  Record(RecordType::kJobStart);
+  for (int step = 0; step < 50'000; ++step) Record(RecordType::kStepStart, step);
+  Send();
+  RunLedger fresh({store_.get()}, {.clock = &clock_}, run_uid_);
+  const Report report = Ask(&fresh);
+  const auto save = [&] {
+    store_->DropLedger(run_uid_).IgnoreError();
+    RunLedger run({store_.get(), nullptr, store_.get()}, {.clock = &clock_}, run_uid_);
+    Ask(&run);
+    ASSERT_TRUE(run.Save(1).ok());
+  };
+  save();
+  const std::string state = **store_->FindLedger(run_uid_);
+  // Bytes that are changed, cut off, or of something else.
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 200; ++i) {
+    std::string bad = state;
+    if (i % 2 == 0) bad[random() % bad.size()] ^= static_cast<char>(1 + random() % 255);
+    if (i % 2 == 1) bad.resize(random() % bad.size());
+    ASSERT_TRUE(store_->SaveLedger(run_uid_, bad, {}, {}).ok());
+    RunLedger run(stores, {.clock = &clock_}, run_uid_);
+    EXPECT_EQ(Text(Ask(&run)), Text(report));
+  }
+  // Pages that have gone, found when they are needed: the ledger is made anew.
+  save();
+  ASSERT_TRUE(store_->SaveLedger(run_uid_, **store_->FindLedger(run_uid_), {}, {}).ok());
+  RunLedgers ledgers(stores, &clock_);
+  int asked = 0;
+  const auto steps = ledgers.Look(run_uid_, [&](RunLedger& run) -> Result<std::size_t> {
+    ++asked;
+    return run.ledger()->Steps().size();
+  });
+  ASSERT_TRUE(steps.ok()) << steps.status().ToString();
+  EXPECT_EQ(*steps, 50'000u);
+  EXPECT_EQ(asked, 2);
+}
+
+TEST_F(RunLedgerTest, MemoryHasABound) {
+  Record(RecordType::kJobStart);
+  for (int step = 0; step < 60'000; ++step) Record(RecordType::kStepStart, step);
+  Send();
+  RunLedgers ledgers({store_.get(), nullptr, store_.get()}, &clock_, 400'000);
+  const auto last_step = [&] {
+    return ledgers.Look(run_uid_, [&](RunLedger& run) -> Result<std::int64_t> {
+      return run.ledger()->MakeReport().steps.last_step.value_or(-1);
+    });
+  };
+  EXPECT_EQ(*last_step(), 59'999);
+  const std::size_t all = ledgers.bytes();
+  EXPECT_GT(all, 600'000u);
+  ledgers.Trim();
+  EXPECT_LT(ledgers.bytes(), 400'000u);
+  EXPECT_EQ(*last_step(), 59'999);
+  EXPECT_LT(ledgers.bytes(), all / 2) << "a report needs few of the pages";
+  // What does not fit at all goes.
+  RunLedgers none({store_.get(), nullptr, store_.get()}, &clock_, 1);
+  EXPECT_TRUE(none.Look(run_uid_, [](RunLedger&) -> Result<int> { return 1; }).ok());
+  EXPECT_EQ(none.held(), 1u);
+  none.Trim();
+  EXPECT_EQ(none.held(), 0u);
+  EXPECT_EQ(none.bytes(), 0u);
 }
 
 }  // namespace

@@ -91,12 +91,12 @@ Result<v1::Report> RunService::GetReport(const Caller& caller,
   const Result<store::RunRow> run =
       registry_->Find(caller, ProjectOf(request.project()), request.run());
   if (!run.ok()) return run.status();
-  const Result<RunLedgers::Use> use = ledgers_->Take(run->uid);
-  if (!use.ok()) return use.status();
-  ledger::Ledger* const ledger = (*use)->ledger();
-  const auto query = runs::MakeQuery(ToQuestion(request.time()), ledger, clock_->Wall());
-  if (!query.ok()) return query.status();
-  Result<Report> report = ReportBy(request.accounting(), ledger, *query);
+  Result<Report> report = ledgers_->Look(run->uid, [&](RunLedger& found) -> Result<Report> {
+    ledger::Ledger* const ledger = found.ledger();
+    const auto query = runs::MakeQuery(ToQuestion(request.time()), ledger, clock_->Wall());
+    if (!query.ok()) return query.status();
+    return ReportBy(request.accounting(), ledger, *query);
+  });
   if (!report.ok()) return report.status();
   report->run = run->label;
   report->project = run->project;
@@ -131,15 +131,18 @@ Result<std::string> RunService::Page(const Caller& caller, const Request& reques
     if (last->key == key()) rows = last->rows;
   }
   if (rows == nullptr) {
-    const Result<RunLedgers::Use> use = ledgers_->Take(run->uid);
-    if (!use.ok()) return use.status();
-    ledger::Ledger* const ledger = (*use)->ledger();
-    runs::Question question = ToQuestion(request.time());
-    if (!request.page_token().empty()) question.as_of = "@" + std::to_string(token.as_of);
-    const auto query = runs::MakeQuery(question, ledger, clock_->Wall());
-    if (!query.ok()) return query.status();
-    if (request.page_token().empty()) token.as_of = ledger->MakeReport(*query).as_of;
-    rows = std::make_shared<const std::vector<Row>>((ledger->*list)(*query));
+    Result<std::vector<Row>> listed =
+        ledgers_->Look(run->uid, [&](RunLedger& found) -> Result<std::vector<Row>> {
+          ledger::Ledger* const ledger = found.ledger();
+          runs::Question question = ToQuestion(request.time());
+          if (!request.page_token().empty()) question.as_of = "@" + std::to_string(token.as_of);
+          const auto query = runs::MakeQuery(question, ledger, clock_->Wall());
+          if (!query.ok()) return query.status();
+          if (request.page_token().empty()) token.as_of = ledger->MakeReport(*query).as_of;
+          return (ledger->*list)(*query);
+        });
+    if (!listed.ok()) return listed.status();
+    rows = std::make_shared<const std::vector<Row>>(*std::move(listed));
   }
   std::uint64_t i = token.index;
   for (; i < rows->size() && i - token.index < *size; ++i) *out->Add() = wire::ToProto((*rows)[i]);

@@ -177,7 +177,7 @@ Result<v1::ListSeriesResponse> SeriesService::List(const Caller& caller,
       registry_->Find(caller, ProjectOf(request.project()), request.run());
   if (!run.ok()) return run.status();
   // What its journals have got since is taken in by that.
-  HEADWAY_RETURN_IF_ERROR(ledgers_->Take(run->uid).status());
+  HEADWAY_RETURN_IF_ERROR(ledgers_->Refresh(run->uid));
   const Result<std::vector<store::SeriesRow>> rows = store_->ListSeries(run->uid);
   if (!rows.ok()) return rows.status();
   const Result<Sources> sources = Sources::Of(store_, run->uid);
@@ -237,17 +237,15 @@ Result<v1::QuerySeriesResponse> SeriesService::Query(const Caller& caller,
 Status SeriesService::QueryRun(const Asked& asked, const store::RunRow& run,
                                v1::QuerySeriesResponse* response) {
   const v1::QuerySeriesRequest& request = *asked.request;
-  std::vector<series::Setback> setbacks;
-  std::int64_t start = run.start;
-  {
-    const Result<RunLedgers::Use> use = ledgers_->Take(run.uid);
-    HEADWAY_RETURN_IF_ERROR(use.status());
-    ledger::Query query;
-    query.now = clock_->Wall().ns;
-    const Report report = (*use)->ledger()->MakeReport(query);
-    setbacks = series::SetbacksOf(report);
-    start = report.start.value_or(run.start);
-  }
+  const Result<Report> report =
+      ledgers_->Look(run.uid, [this](RunLedger& found) -> Result<Report> {
+        ledger::Query query;
+        query.now = clock_->Wall().ns;
+        return found.ledger()->MakeReport(query);
+      });
+  HEADWAY_RETURN_IF_ERROR(report.status());
+  const std::vector<series::Setback> setbacks = series::SetbacksOf(*report);
+  const std::int64_t start = report->start.value_or(run.start);
   const Result<std::vector<store::SeriesRow>> rows = store_->ListSeries(run.uid);
   HEADWAY_RETURN_IF_ERROR(rows.status());
   const Result<Sources> sources = Sources::Of(store_, run.uid);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <mutex>
 #include <optional>
@@ -46,6 +47,7 @@ constexpr int kWorkers = 16;
 
 constexpr char kHealth[] = "/healthz";
 constexpr char kMetrics[] = "/metrics";
+constexpr std::chrono::seconds kSaveTime(5);  // that ledgers are saved for at the end
 
 bool IsLoopback(const std::string& address) {
   if (address == "localhost") return true;
@@ -97,7 +99,7 @@ struct Server::Impl {
        std::unique_ptr<Links> links_found, std::span<const PageFile> page, const Clock* clock_given)
       : access(std::move(access_found)),
         store(std::move(opened)),
-        ledgers(store.get(), store.get(), clock_given),
+        ledgers({store.get(), store.get(), store.get()}, clock_given),
         hub(store.get(), &ledgers, clock_given, [this](const Status& status) { Log(status); }),
         journals(store.get(), clock_given),
         upkeep(store.get(), &ledgers, clock_given, [this](const Status& status) { Log(status); }),
@@ -205,6 +207,7 @@ struct Server::Impl {
                         .journals = &journals.counts(),
                         .points = &foreign.counts(),
                         .ledgers = ledgers.held(),
+                        .ledger_bytes = ledgers.bytes(),
                         .live = hub.counts(),
                         .store_bytes = SizeOnDisk(store_path) + SizeOnDisk(store_path + "-wal")});
     return response;
@@ -327,6 +330,10 @@ std::uint16_t Server::port() const { return impl_->http->port(); }
 const std::string& Server::token_path() const { return impl_->token_path; }
 const std::optional<ServerCertificate>& Server::certificate() const { return impl_->certificate; }
 bool Server::is_loopback() const { return impl_->is_loopback; }
-void Server::Stop(int grace_seconds) { impl_->http->Stop(grace_seconds); }
+void Server::Stop(int grace_seconds) {
+  impl_->http->Stop(grace_seconds);
+  const Status saved = impl_->ledgers.SaveAll(kSaveTime);
+  if (!saved.ok()) impl_->Log(saved);
+}
 
 }  // namespace headway::server

@@ -170,6 +170,7 @@ std::string ServerMetrics::Write(const Others& others) const {
   writer.Counter("live_updates_total", others.live.updates,
                  "Looks at runs, each for all streams that watch the run.");
   writer.Gauge("ledgers_held", others.ledgers, "Runs whose ledgers are held in memory.");
+  writer.Gauge("ledger_memory_bytes", others.ledger_bytes, "Memory of these ledgers, about.");
   writer.Gauge("store_bytes", others.store_bytes, "Bytes on disk of what it keeps.");
   return writer.Take();
 }

@@ -122,11 +122,12 @@ Result<std::vector<StoredJournal>> ListStoredJournals(store::RecordStore* store,
 
 Result<journal::JournalReader> OpenStoredJournal(store::RecordStore* store, const Hearing& hearing,
                                                  const StoredJournal& journal,
-                                                 journal::ReaderOptions options) {
+                                                 journal::ReaderOptions options,
+                                                 const journal::ReaderPlace* from) {
   options.anchor = journal.anchor;
   return journal::JournalReader::Open(
       std::make_unique<StoredBytes>(store, hearing, journal.journal),
-      "journal " + ToHex(journal.header.uid), options);
+      "journal " + ToHex(journal.header.uid), options, from);
 }
 
 }  // namespace headway::server

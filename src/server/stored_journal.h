@@ -35,9 +35,11 @@ struct StoredJournal {
 Result<std::vector<StoredJournal>> ListStoredJournals(store::RecordStore* store, const RunUid& uid);
 
 /// Reads `journal` from its beginning, as far as it went when it was listed; Refresh looks what
-/// came since. `store` and the clock must outlive the reader. `options.anchor` is filled in.
+/// came since. `store` and the clock must outlive the reader. `options.anchor` is filled in. `from`
+/// (may be null): from there on, as JournalReader::Open.
 Result<journal::JournalReader> OpenStoredJournal(store::RecordStore* store, const Hearing& hearing,
                                                  const StoredJournal& journal,
-                                                 journal::ReaderOptions options);
+                                                 journal::ReaderOptions options,
+                                                 const journal::ReaderPlace* from = nullptr);
 
 }  // namespace headway::server

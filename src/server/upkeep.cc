@@ -113,22 +113,30 @@ Status Upkeep::Summarise() {
     if (!row.ok()) return row.status();
     store::SummarisedRun one;
     one.stale = run;
-    const Result<RunLedgers::Use> use = ledgers_->Take(row->uid);
-    if (use.ok()) {
-      ledger::Query query;
-      query.now = clock_->Wall().ns;
-      one.summary = SummaryOf((*use)->ledger()->MakeReport(query));
+    Status saved;
+    const Result<Report> report =
+        ledgers_->Look(row->uid, [&](RunLedger& found) -> Result<Report> {
+          ledger::Query query;
+          query.now = clock_->Wall().ns;
+          Report now = found.ledger()->MakeReport(query);
+          saved = found.SaveNowAndThen();
+          return now;
+        });
+    if (first.ok()) first = saved;
+    if (report.ok()) {
+      one.summary = SummaryOf(*report);
       if (one.summary.state != row->summary.state) one.phase = PhaseOf(one.summary.state);
     } else {
       // Whoever asks for its report is told; until it grows nothing changes.
-      first = use.status();
+      first = report.status();
       one.summary = row->summary;
     }
     one.summary.as_of = clock_->Wall().ns;
-    one.settled = !use.ok() || !MayChange(one.summary.state);
+    one.settled = !report.ok() || !MayChange(one.summary.state);
     done.push_back(std::move(one));
   }
   growing_ = std::move(growing);
+  ledgers_->Trim();
   HEADWAY_RETURN_IF_ERROR(store_->SummariseRuns(done));
   for (const store::SummarisedRun& one : done) TellOfChange(one.stale.uid);
   return first;
@@ -249,6 +257,12 @@ Status Upkeep::Retire() {
     for (const store::RunRow& run : page->runs) {
       HEADWAY_RETURN_IF_ERROR(Purge(run, "retention").status());
     }
+  }
+  const std::int64_t unsaved = wall - limits::kSavedLedgerDays * kDayNs;
+  while (true) {
+    const Result<std::size_t> dropped = store_->DropOldLedgers(unsaved);
+    HEADWAY_RETURN_IF_ERROR(dropped.status());
+    if (*dropped == 0) break;
   }
   const Result<std::vector<store::OperationRow>> operations = store_->ListOperations({}, false);
   if (!operations.ok()) return operations.status();

@@ -9,6 +9,7 @@ namespace headway::server {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
+constexpr int kFast = 1;
 constexpr int kWindowLogMax = 23;  // 8 MiB: what a frame may make us hold beside its content
 
 }  // namespace
@@ -40,6 +41,24 @@ Result<std::string> Decompress(std::string_view packed, std::size_t bytes_limit)
     }
   }
   return out;
+}
+
+Result<std::string> Compress(std::string_view bytes) {
+  const std::unique_ptr<ZSTD_CCtx, std::size_t (*)(ZSTD_CCtx*)> context(ZSTD_createCCtx(),
+                                                                        &ZSTD_freeCCtx);
+  if (context == nullptr) return Status(Code::kResourceExhausted, "no memory to compress");
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, kFast);
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, 1);
+  std::string packed(ZSTD_compressBound(bytes.size()), '\0');
+  const std::size_t size =
+      ZSTD_compress2(context.get(), packed.data(), packed.size(), bytes.data(), bytes.size());
+  if (ZSTD_isError(size) != 0) {
+    return Status(Code::kResourceExhausted,
+                  std::string("cannot compress: ") + ZSTD_getErrorName(size));
+  }
+  packed.resize(size);
+  packed.shrink_to_fit();
+  return packed;
 }
 
 }  // namespace headway::server

@@ -12,4 +12,7 @@ namespace headway::server {
 /// be more than `bytes_limit`, of which no more is ever held. ResourceExhausted: no memory.
 Result<std::string> Decompress(std::string_view packed, std::size_t bytes_limit);
 
+/// One zstd frame of them with a checksum, fast rather than small. ResourceExhausted: no memory.
+Result<std::string> Compress(std::string_view bytes);
+
 }  // namespace headway::server

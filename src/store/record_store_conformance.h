@@ -1417,6 +1417,58 @@ TYPED_TEST_P(RecordStoreConformance, PointsNeedARun) {
   EXPECT_EQ(this->store_->AppendPoints({&late, 1}).code(), Code::kAborted);
 }
 
+TYPED_TEST_P(RecordStoreConformance, LedgersAreKeptWithTheirPages) {
+  const JournalIdentity identity = TestIdentity("p", "r");
+  const RunUid run = identity.run_uid;
+  const auto save = [&](std::string_view state, std::vector<LedgerPage> added,
+                        std::vector<std::uint64_t> kept) {
+    return this->store_->SaveLedger(run, state, added, kept);
+  };
+  EXPECT_EQ(save("s", {}, {}).code(), Code::kNotFound);
+  EXPECT_EQ(*this->store_->FindLedger(run), std::nullopt);
+  ASSERT_TRUE(this->Append(identity, 0, TestSlots(0, 1)).ok());
+  EXPECT_EQ(*this->store_->FindLedger(run), std::nullopt);
+  const std::string state("state\0one", 9);
+  ASSERT_TRUE(save(state, {{1, "a"}, {2, ""}, {~std::uint64_t{0}, "c"}}, {1, 2, ~0ull}).ok());
+  this->Reopen();
+  EXPECT_EQ(*this->store_->FindLedger(run), state);
+  EXPECT_EQ(*this->store_->ReadLedgerPage(run, 1), "a");
+  EXPECT_EQ(*this->store_->ReadLedgerPage(run, 2), "");
+  EXPECT_EQ(*this->store_->ReadLedgerPage(run, ~0ull), "c");
+  // Some stay, one is another now, one is new, one has gone.
+  ASSERT_TRUE(save("two", {{2, "b"}, {7, std::string(100'000, 'x')}}, {2, 7, ~0ull}).ok());
+  EXPECT_EQ(*this->store_->FindLedger(run), "two");
+  EXPECT_EQ(this->store_->ReadLedgerPage(run, 1).status().code(), Code::kNotFound);
+  EXPECT_EQ(*this->store_->ReadLedgerPage(run, 2), "b");
+  EXPECT_EQ(this->store_->ReadLedgerPage(run, 7)->size(), 100'000u);
+  EXPECT_EQ(*this->store_->ReadLedgerPage(run, ~0ull), "c");
+  EXPECT_EQ(this->store_->ReadLedgerPage(RunUid(), 2).status().code(), Code::kNotFound);
+  // Those of runs that may change stay.
+  EXPECT_EQ(*this->store_->DropOldLedgers(1'000), 0u);
+  SummarisedRun done;
+  done.stale = this->store_->ListStaleRuns(1)->at(0);
+  done.summary.as_of = 900;
+  done.settled = true;
+  ASSERT_TRUE(this->store_->SummariseRuns({&done, 1}).ok());
+  EXPECT_EQ(*this->store_->DropOldLedgers(900), 0u);
+  EXPECT_EQ(*this->store_->FindLedger(run), "two");
+  EXPECT_EQ(*this->store_->DropOldLedgers(901), 1u);
+  EXPECT_EQ(*this->store_->DropOldLedgers(901), 0u);
+  EXPECT_EQ(*this->store_->FindLedger(run), std::nullopt);
+  EXPECT_EQ(this->store_->ReadLedgerPage(run, 7).status().code(), Code::kNotFound);
+  // What is dropped or purged has gone.
+  ASSERT_TRUE(save("three", {{9, "d"}}, {9}).ok());
+  ASSERT_TRUE(this->store_->DropLedger(run).ok());
+  EXPECT_EQ(*this->store_->FindLedger(run), std::nullopt);
+  ASSERT_TRUE(save("four", {{9, "d"}}, {9}).ok());
+  ASSERT_TRUE(this->store_->DeleteRun(run, 1, {}).ok());
+  while (*this->store_->PurgeRun(run) > 0) {
+  }
+  EXPECT_EQ(*this->store_->FindLedger(run), std::nullopt);
+  EXPECT_EQ(this->store_->ReadLedgerPage(run, 9).status().code(), Code::kNotFound);
+  EXPECT_EQ(save("five", {}, {}).code(), Code::kFailedPrecondition);
+}
+
 REGISTER_TYPED_TEST_SUITE_P(
     RecordStoreConformance, AnEmptyStoreHasNothing, KeepsWhatItIsTold, ReadsAnyPart, AGapIsRefused,
     APartOfASlotIsRefused, AnotherHeaderIsRefused, ARunStaysInItsProjectAndUnderItsName,
@@ -1428,6 +1480,7 @@ REGISTER_TYPED_TEST_SUITE_P(
     FiltersAndOrdersAsTheModelDoes, ARunThatWasMadeWaitsForItsJournals, DetailsChangeByVersion,
     WhatIsDeletedIsHiddenAndThenRemoved, AProjectKeepsNoMoreThanItMay, WhatHasGrownIsStale,
     OperationsAreKept, PointsAreKeptAsTheyCame, PointsOfManyRoundsTakeFewBytes,
-    LoosePointsAreKeptOnce, LoosePointsOfManyCallersAreKept, PointsNeedARun);
+    LoosePointsAreKeptOnce, LoosePointsOfManyCallersAreKept, PointsNeedARun,
+    LedgersAreKeptWithTheirPages);
 
 }  // namespace headway::store

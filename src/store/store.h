@@ -1,5 +1,6 @@
 #pragma once
 
+#include "store/ledger_store.h"
 #include "store/record_store.h"
 #include "store/registry.h"
 #include "store/series_store.h"
@@ -7,6 +8,6 @@
 namespace headway::store {
 
 /// All that a server keeps.
-class Store : public RecordStore, public Registry, public SeriesStore {};
+class Store : public RecordStore, public Registry, public SeriesStore, public LedgerStore {};
 
 }  // namespace headway::store

@@ -225,6 +225,18 @@ constexpr const char* kSchemaSteps[] = {
          bytes BLOB NOT NULL
        ) STRICT;
        CREATE INDEX chunk_of_source ON loose_chunk (source_id, points);)",
+    // What ledgers had come to; no more than the records say.
+    R"(CREATE TABLE ledger (
+         run_id INTEGER PRIMARY KEY REFERENCES run (id),
+         state BLOB NOT NULL
+       ) STRICT;
+       CREATE TABLE ledger_page (
+         id INTEGER PRIMARY KEY,
+         run_id INTEGER NOT NULL REFERENCES run (id),
+         page INTEGER NOT NULL,
+         bytes BLOB NOT NULL,
+         UNIQUE (run_id, page)
+       ) STRICT;)",
 };
 constexpr auto kSchemaVersion = static_cast<std::int64_t>(std::size(kSchemaSteps));
 

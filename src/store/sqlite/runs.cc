@@ -536,6 +536,7 @@ Status SqliteStore::PurgeSome(std::int64_t id, std::int64_t* left) {
   }
   *left = 0;
   HEADWAY_RETURN_IF_ERROR(RemovePoints(id));
+  HEADWAY_RETURN_IF_ERROR(RemoveLedger(id));
   for (const char* const sql :
        {"DELETE FROM state WHERE journal_id IN (SELECT id FROM journal WHERE run_id = ?)",
         // That it was there is known by its uid.

@@ -19,8 +19,8 @@
 #include "store/store.h"
 
 /// The Store behind OpenSqliteStore. What it does with journals is in journals.cc, with runs and
-/// operations in runs.cc, with points in series.cc and loose.cc, with tokens, roles and share links
-/// in tokens.cc, roles.cc and links.cc.
+/// operations in runs.cc, with points in series.cc and loose.cc, with saved ledgers in ledgers.cc,
+/// with tokens, roles and share links in tokens.cc, roles.cc and links.cc.
 
 namespace headway::store {
 
@@ -88,6 +88,13 @@ class SqliteStore final : public Store {
   Result<SeriesPieces> ReadSeries(std::int64_t id) override;
   Result<Points> ReadPiece(std::int64_t id) override;
 
+  Status SaveLedger(const RunUid& run, std::string_view state, std::span<const LedgerPage> added,
+                    std::span<const std::uint64_t> kept) override;
+  Result<std::optional<std::string>> FindLedger(const RunUid& run) override;
+  Result<std::string> ReadLedgerPage(const RunUid& run, std::uint64_t page) override;
+  Status DropLedger(const RunUid& run) override;
+  Result<std::size_t> DropOldLedgers(std::int64_t before) override;
+
   Status AddToken(const TokenRow& token, const AuditRow& audit) override;
   Result<std::vector<TokenRow>> ListTokens() override;
   Status RevokeToken(std::string_view id, std::int64_t when, const AuditRow& audit) override;
@@ -144,6 +151,7 @@ class SqliteStore final : public Store {
   Status RemovePoints(std::int64_t run_id);
   Status MergeEach(std::span<const LoosePoints> all, std::vector<Result<LooseOutcome>>* outcomes);
   Result<LooseOutcome> MergeOne(const LoosePoints& points);
+  Status RemoveLedger(std::int64_t run_id);
   Status PurgeSome(std::int64_t id, std::int64_t* left);
   Status WriteDown(const AuditRow& audit);
   /// The journal's chunks take so many bytes more.
