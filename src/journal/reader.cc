@@ -427,8 +427,8 @@ Result<JournalReader> JournalReader::Open(std::unique_ptr<JournalBytes> bytes,
 
 ReaderPlace JournalReader::place() const {
   const Impl& in = *impl_;
-  ReaderPlace place = {in.last_valid, in.sums.records, in.sums.unknown_types,
-                       in.sums.unknown_names, {}, {}};
+  ReaderPlace place = {
+      in.last_valid, in.sums.records, in.sums.unknown_types, in.sums.unknown_names, {}, {}};
   for (const Impl::Gap& gap : in.gaps) place.gaps.emplace_back(gap.begin, gap.end);
   for (const NameId name : in.names) place.names.emplace_back(in.options.names->Text(name));
   return place;

@@ -92,8 +92,9 @@ class JournalReader {
  public:
   /// Opens a journal. As DecodeHeader, OpenForReading.
   static Result<JournalReader> Open(const std::string& path, const ReaderOptions& options);
-  /// The same for bytes that lie elsewhere; `path` is what messages call them. `from` (may be null):
-  /// the place of a reader of the same journal. OutOfRange: the journal does not reach there.
+  /// The same for bytes that lie elsewhere; `path` is what messages call them. `from` (may be
+  /// null): the place of a reader of the same journal. OutOfRange: the journal does not reach
+  /// there.
   static Result<JournalReader> Open(std::unique_ptr<JournalBytes> bytes, const std::string& path,
                                     const ReaderOptions& options,
                                     const ReaderPlace* from = nullptr);

@@ -360,9 +360,8 @@ TEST_F(HoleTest, AnotherReaderGoesOnFromThere) {
   metric(6);
   NameTable names;
   names.Intern("something else");
-  Result<JournalReader> reader =
-      JournalReader::Open(*OpenJournalFile(writer_->path()), writer_->path(),
-                          {.names = &names}, &place);
+  Result<JournalReader> reader = JournalReader::Open(*OpenJournalFile(writer_->path()),
+                                                     writer_->path(), {.names = &names}, &place);
   ASSERT_TRUE(reader.ok()) << reader.status().ToString();
   ASSERT_EQ(*reader->Next(out), 1u);
   EXPECT_EQ(out[0].a, 6);

@@ -25,7 +25,8 @@ class LiveHubTest : public testing::Test {
     auto opened = store::OpenSqliteStore(dir_.path() + "/records.sqlite", {});
     HEADWAY_CHECK(opened.ok());
     store_ = *std::move(opened);
-    ledgers_ = std::make_unique<RunLedgers>(LedgerStores{store_.get(), store_.get(), store_.get()}, &clock_);
+    ledgers_ = std::make_unique<RunLedgers>(LedgerStores{store_.get(), store_.get(), store_.get()},
+                                            &clock_);
     hub_ = std::make_unique<LiveHub>(store_.get(), ledgers_.get(), &clock_, nullptr);
   }
 

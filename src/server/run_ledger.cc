@@ -164,8 +164,8 @@ Status RunLedger::GoOnFrom(std::string_view packed, std::span<const StoredJourna
                       .complete = true};
       continue;
     }
-    journal::ReaderPlace place = {one.next(), one.records(), one.unknown_types(),
-                                  one.unknown_names(), {}, {}};
+    journal::ReaderPlace place = {
+        one.next(), one.records(), one.unknown_types(), one.unknown_names(), {}, {}};
     for (int i = 0; i + 1 < one.gaps_size(); i += 2) {
       place.gaps.emplace_back(one.gaps(i), one.gaps(i + 1));
     }
@@ -213,8 +213,8 @@ Status RunLedger::Save(std::uint64_t least) {
     one->set_dropped(source->dropped());
   }
   std::vector<store::LedgerPage> added;
-  Result<ledger::Snapshot> snapshot = ledger_->TakeSnapshot(
-      [&added](ledger::PageId id, std::string_view bytes) -> Status {
+  Result<ledger::Snapshot> snapshot =
+      ledger_->TakeSnapshot([&added](ledger::PageId id, std::string_view bytes) -> Status {
         Result<std::string> packed = Compress(bytes);
         HEADWAY_RETURN_IF_ERROR(packed.status());
         added.push_back({id, *std::move(packed)});

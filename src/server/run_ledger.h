@@ -30,7 +30,7 @@ namespace headway::server {
 /// Where the ledgers of runs read and write; all must outlive them.
 struct LedgerStores {
   store::RecordStore* records = nullptr;
-  store::SeriesStore* points = nullptr;  ///< gets the metrics that are read; null: nobody does
+  store::SeriesStore* points = nullptr;   ///< gets the metrics that are read; null: nobody does
   store::LedgerStore* ledgers = nullptr;  ///< where they are saved; null: nowhere
 };
 
@@ -103,9 +103,9 @@ class RunLedger {
   LedgerStores stores_;
   Hearing hearing_;
   RunUid uid_;
-  bool fresh_ = true;    // nothing was read so far, nor looked for among what is saved
-  bool forget_ = false;  // what is held is no good
-  bool behind_ = false;  // the store takes no more metrics of a journal
+  bool fresh_ = true;               // nothing was read so far, nor looked for among what is saved
+  bool forget_ = false;             // what is held is no good
+  bool behind_ = false;             // the store takes no more metrics of a journal
   std::uint64_t records_ = 0;       // in the ledger
   std::uint64_t records_read_ = 0;  // from journals
   std::uint64_t records_saved_ = 0;
@@ -125,9 +125,9 @@ class RunLedgers {
              std::size_t bytes = limits::kServerLedgerBytes)
       : stores_(stores), hearing_{clock, clock->Wall().ns}, bytes_most_(bytes) {}
 
-  /// What `ask(RunLedger&)`, a Status or a Result, says of a run's ledger that is up to date; others who ask
-  /// about that run wait for it. It may be called twice: when what was saved can't be read the
-  /// ledger is made anew. As RecordStore.
+  /// What `ask(RunLedger&)`, a Status or a Result, says of a run's ledger that is up to date;
+  /// others who ask about that run wait for it. It may be called twice: when what was saved can't
+  /// be read the ledger is made anew. As RecordStore.
   template <typename Ask>
   std::invoke_result_t<Ask, RunLedger&> Look(const RunUid& uid, const Ask& ask) {
     const std::shared_ptr<Entry> entry = Find(uid);

@@ -237,12 +237,11 @@ Result<v1::QuerySeriesResponse> SeriesService::Query(const Caller& caller,
 Status SeriesService::QueryRun(const Asked& asked, const store::RunRow& run,
                                v1::QuerySeriesResponse* response) {
   const v1::QuerySeriesRequest& request = *asked.request;
-  const Result<Report> report =
-      ledgers_->Look(run.uid, [this](RunLedger& found) -> Result<Report> {
-        ledger::Query query;
-        query.now = clock_->Wall().ns;
-        return found.ledger()->MakeReport(query);
-      });
+  const Result<Report> report = ledgers_->Look(run.uid, [this](RunLedger& found) -> Result<Report> {
+    ledger::Query query;
+    query.now = clock_->Wall().ns;
+    return found.ledger()->MakeReport(query);
+  });
   HEADWAY_RETURN_IF_ERROR(report.status());
   const std::vector<series::Setback> setbacks = series::SetbacksOf(*report);
   const std::int64_t start = report->start.value_or(run.start);

@@ -31,8 +31,8 @@ class ServerMetrics {
     const HttpStats* http = nullptr;
     const JournalCounts* journals = nullptr;
     const ForeignPointCounts* points = nullptr;
-    std::size_t ledgers = 0;        ///< held in memory
-    std::size_t ledger_bytes = 0;   ///< of all of them
+    std::size_t ledgers = 0;       ///< held in memory
+    std::size_t ledger_bytes = 0;  ///< of all of them
     LiveHub::Counts live;
     std::uint64_t store_bytes = 0;  ///< its files, on disk
   };

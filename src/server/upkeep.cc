@@ -114,14 +114,13 @@ Status Upkeep::Summarise() {
     store::SummarisedRun one;
     one.stale = run;
     Status saved;
-    const Result<Report> report =
-        ledgers_->Look(row->uid, [&](RunLedger& found) -> Result<Report> {
-          ledger::Query query;
-          query.now = clock_->Wall().ns;
-          Report now = found.ledger()->MakeReport(query);
-          saved = found.SaveNowAndThen();
-          return now;
-        });
+    const Result<Report> report = ledgers_->Look(row->uid, [&](RunLedger& found) -> Result<Report> {
+      ledger::Query query;
+      query.now = clock_->Wall().ns;
+      Report now = found.ledger()->MakeReport(query);
+      saved = found.SaveNowAndThen();
+      return now;
+    });
     if (first.ok()) first = saved;
     if (report.ok()) {
       one.summary = SummaryOf(*report);

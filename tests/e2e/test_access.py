@@ -221,7 +221,8 @@ def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
             token = secret(server, role=role, project=project, run=run)
             for path, needs in PATHS.items():
                 inside = project in ("", "p") and (run in ("", "r") or "run=" not in path)
-                expected = (200, "") if needs in permissions and inside else (403, "permission_denied")
+                may = needs in permissions and inside
+                expected = (200, "") if may else (403, "permission_denied")
                 assert get(server, path, token) == expected, (role, project, run, path)
             for method, needs in NEEDS.items():
                 request = dict(requests[method])
