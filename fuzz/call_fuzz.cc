@@ -110,7 +110,7 @@ class World {
   World()
       : dir_(MemoryDir()),
         store_(Checked(store::OpenSqliteStore(dir_.path() + "/records.sqlite", {}))),
-        ledgers_(store_.get(), store_.get(), &clock_),
+        ledgers_({store_.get(), store_.get(), store_.get()}, &clock_),
         journals_(store_.get(), &clock_),
         upkeep_(store_.get(), &ledgers_, &clock_, {}),
         registry_(store_.get(), &upkeep_, &clock_),
