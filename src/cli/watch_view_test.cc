@@ -70,7 +70,7 @@ TEST(WatchViewTest, ThePageSaysHowItGoes) {
   last.wasted_ns = 20 * kNanosPerSecond;
   news.trouble = "the server is away: no answer";
   news.arrived = {.journals = 1, .open = 1, .slots = 1234, .heard = kStart + 100 * kNanosPerSecond};
-  page = RenderWatch(news, {.width = 80}, kNow);
+  page = RenderWatch(news, {.width = 120}, kNow);
   for (const char* const part : {"2026-01-01 00:00:50 UTC", "killed by SIGKILL", "at step 5",
                                  "went on from 3", "the server is away", "1,234 records"}) {
     EXPECT_NE(page.find(part), page.npos) << part << "\n" << page;
