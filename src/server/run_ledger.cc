@@ -22,6 +22,7 @@ constexpr std::size_t kCollectedMost = 1 << 18;  // points that wait to be kept:
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint64_t kSaveLeast = 50'000;
 constexpr std::uint64_t kSaveAtEnd = 5'000;
+constexpr std::int64_t kBehindNs = 60 * kNanosPerSecond;      // until metrics are tried again
 constexpr std::int64_t kSaveAgainNs = 600 * kNanosPerSecond;  // after one that failed
 constexpr std::size_t kStateMost = std::size_t{1} << 30;
 constexpr std::size_t kPageMost = std::size_t{64} << 20;
@@ -43,14 +44,16 @@ void RunLedger::StartOver() {
   ledger_.emplace();
   if (stores_.ledgers != nullptr) ledger_->SetReadPage(PageReader());
   known_.clear();
-  forget_ = behind_ = false;
+  forget_ = false;
+  behind_.reset();
   records_ = records_saved_ = 0;
 }
 
 Status RunLedger::Refresh() {
   const Result<std::vector<StoredJournal>> journals = ListStoredJournals(stores_.records, uid_);
   if (!journals.ok()) return journals.status();
-  if (forget_) {
+  // There may be room now for what there was none.
+  if (forget_ || (behind_ && hearing_.clock->Mono() - *behind_ > kBehindNs)) {
     StartOver();
     fresh_ = false;
   }
@@ -301,8 +304,9 @@ Status RunLedger::KeepMetrics(const JournalUid& uid, MetricFeed* feed) {
     const Status status = stores_.points->AppendPoints({&batch, 1});
     if (status.code() == Code::kFailedPrecondition || status.code() == Code::kNotFound ||
         status.code() == Code::kResourceExhausted) {
-      // The journal has them; a server that has room for them reads them there.
-      feed->stopped = behind_ = true;
+      // The journal has them: they are read there again later.
+      feed->stopped = true;
+      behind_ = hearing_.clock->Mono();
       return OkStatus();
     }
     if (status.code() != Code::kAborted) {

@@ -105,7 +105,7 @@ class RunLedger {
   RunUid uid_;
   bool fresh_ = true;               // nothing was read so far, nor looked for among what is saved
   bool forget_ = false;             // what is held is no good
-  bool behind_ = false;             // the store takes no more metrics of a journal
+  std::optional<MonoNs> behind_;    // since when the store takes no more metrics of a journal
   std::uint64_t records_ = 0;       // in the ledger
   std::uint64_t records_read_ = 0;  // from journals
   std::uint64_t records_saved_ = 0;

@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <memory>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/test_scratch_dir.h"
 #include "journal/directory.h"
@@ -197,6 +201,62 @@ TEST_F(RunLedgerTest, WhatIsSavedAndIsNoGoodIsReadFromTheJournals) {
   ASSERT_TRUE(steps.ok()) << steps.status().ToString();
   EXPECT_EQ(*steps, 50'000u);
   EXPECT_EQ(asked, 2);
+}
+
+// A store whose disk is full for points.
+class FullForPoints : public store::SeriesStore {
+ public:
+  explicit FullForPoints(store::SeriesStore* store) : store_(store) {}
+  Result<std::uint64_t> PointPosition(const RunUid& run, std::string_view source) override {
+    return store_->PointPosition(run, source);
+  }
+  Status AppendPoints(std::span<const store::PointBatch> batches) override {
+    if (full) return {Code::kResourceExhausted, "the disk is full"};
+    return store_->AppendPoints(batches);
+  }
+  std::vector<Result<store::LooseOutcome>> MergePoints(
+      std::span<const store::LoosePoints> all) override {
+    return store_->MergePoints(all);
+  }
+  Result<std::vector<store::SeriesRow>> ListSeries(const RunUid& run) override {
+    return store_->ListSeries(run);
+  }
+  Result<store::SeriesPieces> ReadSeries(std::int64_t id) override {
+    return store_->ReadSeries(id);
+  }
+  Result<store::Points> ReadPiece(std::int64_t id) override { return store_->ReadPiece(id); }
+
+  bool full = true;
+
+ private:
+  store::SeriesStore* store_;
+};
+
+TEST_F(RunLedgerTest, MetricsThatTheStoreHadNoRoomForAreReadAgain) {
+  FullForPoints points(store_.get());
+  RunLedger run({store_.get(), &points, store_.get()}, {.clock = &clock_}, run_uid_);
+  Record(RecordType::kJobStart);
+  const std::uint32_t loss = writer_->Intern("loss");
+  const auto log = [&](std::int64_t step) {
+    writer_->Append(journal::NamedMetaHigh(static_cast<std::uint8_t>(RecordType::kMetric), loss),
+                    writer_->Now(), step, std::bit_cast<std::int64_t>(0.5));
+  };
+  const auto kept = [&] {
+    Ask(&run);
+    const std::vector<store::SeriesRow> rows = *store_->ListSeries(run_uid_);
+    return rows.empty() ? 0 : rows[0].summary.count;
+  };
+  log(1);
+  Send();
+  EXPECT_EQ(kept(), 0u);
+  EXPECT_TRUE(run.Save(1).ok());
+  EXPECT_EQ(*store_->FindLedger(run_uid_), std::nullopt) << "others would not read them again";
+  points.full = false;
+  log(2);
+  Send();
+  EXPECT_EQ(kept(), 0u) << "in their order";
+  clock_.Advance(61 * kNanosPerSecond);
+  EXPECT_EQ(kept(), 2u);
 }
 
 TEST_F(RunLedgerTest, MemoryHasABound) {

@@ -52,7 +52,7 @@ class Far {
     auto opened = store::OpenSqliteStore(folder_ + "/records.sqlite", {});
     HEADWAY_CHECK(opened.ok());
     store_ = *std::move(opened);
-    ledgers_ = std::make_unique<server::RunLedgers>(store_.get(), nullptr, &clock_);
+    ledgers_ = std::make_unique<server::RunLedgers>(server::LedgerStores{store_.get()}, &clock_);
     upkeep_ = std::make_unique<server::Upkeep>(store_.get(), ledgers_.get(), &clock_,
                                                std::function<void(const Status&)>());
     registry_ = std::make_unique<server::RunRegistry>(store_.get(), upkeep_.get(), &clock_);

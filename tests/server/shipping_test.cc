@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -97,7 +98,7 @@ class Far {
     return router_->Answer(arrived);
   }
 
-  store::RecordStore* store() const { return store_.get(); }
+  store::Store* store() const { return store_.get(); }
 
  private:
   std::string folder_;
@@ -302,11 +303,19 @@ class Journey {
     }
     Result<runs::Loaded> here = runs::Load(*run);
     ASSERT_TRUE(here.ok());
-    server::RunLedger there(far_.store(), nullptr, {.clock = &clock_}, run->uid);
-    const Status read = there.Refresh();
-    ASSERT_TRUE(read.ok()) << read.ToString();
-    EXPECT_EQ(ToJson(there.ledger()->MakeReport()), ToJson(here->ledger.MakeReport()));
-    EXPECT_EQ(ToJson(there.ledger()->Steps()), ToJson(here->ledger.Steps()));
+    const Report report = here->ledger.MakeReport();
+    const std::vector<StepSummary> steps = here->ledger.Steps();
+    // From all that is there, and from what was saved when they were compared last.
+    for (store::LedgerStore* const ledgers :
+         std::initializer_list<store::LedgerStore*>{nullptr, far_.store()}) {
+      server::RunLedger there({far_.store(), nullptr, ledgers}, {.clock = &clock_}, run->uid);
+      const Status read = there.Refresh();
+      ASSERT_TRUE(read.ok()) << read.ToString();
+      EXPECT_EQ(ToJson(there.ledger()->MakeReport()), ToJson(report));
+      EXPECT_EQ(ToJson(there.ledger()->Steps()), ToJson(steps));
+      const Status saved = there.Save(1);
+      ASSERT_TRUE(saved.ok()) << saved.ToString();
+    }
   }
 
   std::mt19937_64 random_;
