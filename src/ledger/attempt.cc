@@ -494,9 +494,10 @@ void Attempt::ProcessLead(const Record& record, std::int64_t time) {
 void Attempt::Dropped(const Record& record, std::int64_t net) {
   state_.notes.Count(Note::kDroppedRecords, record.a);
   if (state_.ended) net = std::min(net, context_->net.Net(state_.end_wall));
-  if (record.b != kNoTime) {
-    Advance(&state_, std::min(net, context_->net.Net(TakenTime(record.b))));
-  }
+  // What lies before a record that was kept has its category.
+  std::int64_t since = state_.told;
+  if (record.b != kNoTime) since = std::max(since, context_->net.Net(TakenTime(record.b)));
+  if (since != kNoTime) Advance(&state_, std::min(net, since));
   SetCode(&state_, SliceCode(SliceKind::kFixed, LoadState::kNone, BucketOf(Category::kOther)));
   Advance(&state_, net);
   Recode();
@@ -542,6 +543,7 @@ void Attempt::CloseProvisionally(std::size_t active_index) {
 
 void Attempt::StepStart(const Record& record, std::int64_t net, std::int64_t wall) {
   State& s = state_;
+  s.told = net;
   const std::int64_t raw = record.a;
   std::int64_t index = s.carry.IndexOf(raw);
   if (s.any_step && index > s.last_index && s.active.empty() && !s.reinit_seen) [[likely]] {
@@ -622,6 +624,7 @@ void Attempt::EnterStep(const Record& record, std::int64_t index) {
 }
 
 void Attempt::StepEnd(const Record& record, std::int64_t net) {
+  state_.told = net;
   if (!state_.in_step || (record.a != state_.last_raw && record.a != kNoStep)) return;
   Advance(&state_, net);
   CloseRow();
@@ -631,6 +634,7 @@ void Attempt::StepEnd(const Record& record, std::int64_t net) {
 
 void Attempt::SpanBegin(const Record& record, std::int64_t net) {
   State& s = state_;
+  s.told = net;
   Effect effect;
   const bool other_thread = s.any_step && record.thread != s.step_thread;
   const bool overlapped = other_thread || record.blocking == Blocking::kNo;
@@ -698,6 +702,7 @@ void Attempt::CloseSame(const Record& record, std::int64_t net) {
 
 void Attempt::SpanEnd(const Record& record, std::int64_t net) {
   State& s = state_;
+  s.told = net;
   if (ExplainsGoingBack(record.span)) s.restore_seen = true;
   auto ends = [&](const State::Span& span) {
     if (record.b != kNoHandle) return span.seq == static_cast<std::uint64_t>(record.b);
@@ -813,7 +818,7 @@ void Attempt::State::Persist(Ar& ar, std::uint64_t records) {
   PersistCode(ar, code);
   ar(rows);
   ar.List(slices);
-  ar(plain_code, plain_row, row_load);
+  ar(plain_code, plain_row, row_load, told);
   ar(in_step, step_first, any_step, restore_seen, reinit_seen, step_thread, repeats);
   ar.Below(repeat_record, records + 1);
   ar(last_raw, last_index, first_index, first_step_net, first_step_wall, steps_started);

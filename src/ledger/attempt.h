@@ -172,6 +172,8 @@ class Attempt {
     bool plain_row = true;       // so are all slices
     std::int64_t row_load = 0;   // loading in them
 
+    std::int64_t told = kNoTime;  // net, of the lead's last step or span record
+
     // The running step and the last one started.
     bool in_step = false;
     bool step_first = false;

@@ -152,6 +152,56 @@ TEST(LateEndsTest, SayTheSameInOnePieceInMany) {
   }
 }
 
+// Records that were dropped nobody knows since when: since the last span record, though it was the
+// end of a span that takes no time; whether somebody asks in between or not.
+TEST(LateEndsTest, CountAsTheLastRecordBeforeDroppedOnes) {
+  const auto report = [](bool ask_in_between, std::int64_t first_dropped) {
+    Ledger ledger;
+    Writer lead;
+    lead.uid = "w";
+    lead.rank = 0;
+    lead.attempt_key = "job#0";
+    const WriterId writer = ledger.AddWriter(lead);
+    std::int64_t seq = 0;
+    const auto add = [&](RecordType type, std::int64_t at, SpanKind span, const char* name,
+                         Blocking blocking, std::int64_t b) {
+      Record record;
+      record.type = type;
+      record.writer = writer;
+      record.seq = static_cast<std::uint64_t>(seq++);
+      record.time_ns = at * kSecond;
+      record.span = span;
+      record.name = ledger.InternName(name);
+      record.blocking = blocking;
+      record.a = span == SpanKind::kNone ? 0 : kNoStep;
+      record.b = b;
+      ledger.Add(record);
+    };
+    const auto plain = [&](RecordType type, std::int64_t at, std::int64_t b = 0) {
+      add(type, at, SpanKind::kNone, "", Blocking::kDefault, b);
+    };
+    using enum RecordType;
+    plain(kJobStart, 300);
+    add(kSpanBegin, 379, SpanKind::kCustom, "eval", Blocking::kDefault, 0);
+    add(kSpanBegin, 425, SpanKind::kCheckpointRestore, "Eval", Blocking::kNo, 0);
+    plain(kStepStart, 429);
+    add(kSpanEnd, 436, SpanKind::kCustom, "eval", Blocking::kDefault, 1);
+    if (ask_in_between) (void)ledger.MakeReport();
+    add(kSpanEnd, 444, SpanKind::kCheckpointRestore, "Eval", Blocking::kNo, 2);
+    plain(kDropped, 460, first_dropped);
+    return ledger.MakeReport();
+  };
+  for (const std::int64_t first : {kNoTime, 0 * kSecond, 440 * kSecond, 444 * kSecond}) {
+    const Report whole = report(false, first);
+    EXPECT_EQ(ToJson(report(true, first)), ToJson(whole));
+    std::int64_t other = 0;
+    for (const CategoryTime& time : whole.categories) {
+      if (time.category == Category::kOther) other = time.ns;
+    }
+    EXPECT_EQ(other, (460 - 444) * kSecond) << first;
+  }
+}
+
 TEST(LateEndsTest, BeyondTheLimitTheOldestAreForgotten) {
   constexpr int kSteps = static_cast<int>(limits::kClosedSpans) + 10;
   Ledger ledger;
