@@ -61,7 +61,7 @@ void Slabs::Load(std::size_t i) const {
   if (!slab.is_page() || pages_ == nullptr) throw Pages::Misfit();
   const std::string bytes = pages_->Read(slab.page, slab.used, slab.crc);
   Allocate(bytes.size() + kSlack, &slab);
-  std::memcpy(slab.bytes, bytes.data(), bytes.size());
+  bytes.copy(reinterpret_cast<char*>(slab.bytes), bytes.size());
   std::memset(slab.bytes + bytes.size(), 0, kSlack);
 }
 
@@ -170,7 +170,7 @@ void Slabs::Persist(Ar& ar, bool idle, std::uint32_t most) {
         const std::string_view bytes = ar.Take(slab.used);
         slab.used = static_cast<std::uint32_t>(bytes.size());
         Allocate(bytes.size() + kSlack, &slab);
-        std::memcpy(slab.bytes, bytes.data(), bytes.size());
+        bytes.copy(reinterpret_cast<char*>(slab.bytes), bytes.size());  // perhaps none
         std::memset(slab.bytes + bytes.size(), 0, kSlack);
       } else {
         Bytes(number - 1);
