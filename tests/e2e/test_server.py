@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -394,8 +395,10 @@ def test_a_backup_is_made_while_it_runs_and_restored(
     # What is damaged is told, and not copied as if it were sound.
     server.stop()
     content = bytearray(store.read_bytes())
-    frame = content.index(b"\x28\xb5\x2f\xfd")
-    content[frame + 30] ^= 0x20
+    with closing(sqlite3.connect(store)) as database:
+        longest = "SELECT bytes FROM chunk ORDER BY length(bytes) DESC"
+        (chunk,) = database.execute(longest).fetchone()
+    content[content.index(chunk[:64]) + 50] ^= 0x20
     store.write_bytes(content)
     assert "damaged" in headway("backup", "--check", "--dir", server.folder, code=3).stderr
     headway("backup", "--dir", server.folder, code=2)
