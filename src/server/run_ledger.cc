@@ -55,7 +55,6 @@ Status RunLedger::Refresh() {
   // There may be room now for what there was none.
   if (forget_ || (behind_ && hearing_.clock->Mono() - *behind_ > kBehindNs)) {
     StartOver();
-    fresh_ = false;
   }
   if (std::exchange(fresh_, false)) GoOnFromSaved(*journals);
   bool anew = known_.size() > journals->size();
@@ -215,23 +214,7 @@ Status RunLedger::Save(std::uint64_t least) {
     for (const std::string& name : place.names) one->add_names(name);
     one->set_dropped(source->dropped());
   }
-  std::vector<store::LedgerPage> added;
-  Result<ledger::Snapshot> snapshot =
-      ledger_->TakeSnapshot([&added](ledger::PageId id, std::string_view bytes) -> Status {
-        Result<std::string> packed = Compress(bytes);
-        HEADWAY_RETURN_IF_ERROR(packed.status());
-        added.push_back({id, *std::move(packed)});
-        return OkStatus();
-      });
-  Status status = snapshot.status();
-  if (status.ok()) {
-    saved.set_ledger(std::move(snapshot->head));
-    const Result<std::string> packed = Compress(saved.SerializeAsString());
-    status = packed.status();
-    if (status.ok()) {
-      status = stores_.ledgers->SaveLedger(uid_, *packed, added, snapshot->pages);
-    }
-  }
+  const Status status = Write(&saved);
   if (!status.ok()) {
     forget_ = true;  // pages that nobody keeps would count as kept
     next_save_ = hearing_.clock->Mono() + kSaveAgainNs;
@@ -239,6 +222,27 @@ Status RunLedger::Save(std::uint64_t least) {
   }
   records_saved_ = records_;
   return OkStatus();
+}
+
+// With the snapshot of the ledger put into it.
+Status RunLedger::Write(v1::SavedLedger* saved) {
+  try {
+    std::vector<store::LedgerPage> added;
+    Result<ledger::Snapshot> snapshot =
+        ledger_->TakeSnapshot([&added](ledger::PageId id, std::string_view bytes) -> Status {
+          Result<std::string> packed = Compress(bytes);
+          HEADWAY_RETURN_IF_ERROR(packed.status());
+          added.push_back({id, *std::move(packed)});
+          return OkStatus();
+        });
+    HEADWAY_RETURN_IF_ERROR(snapshot.status());
+    saved->set_ledger(std::move(snapshot->head));
+    const Result<std::string> packed = Compress(saved->SerializeAsString());
+    HEADWAY_RETURN_IF_ERROR(packed.status());
+    return stores_.ledgers->SaveLedger(uid_, *packed, added, snapshot->pages);
+  } catch (const ledger::PageLost& lost) {
+    return lost.status();
+  }
 }
 
 std::size_t RunLedger::Release() {
@@ -367,19 +371,16 @@ void RunLedgers::SetBytes(Entry* entry, std::size_t bytes) {
   entry->bytes = bytes;
 }
 
-// To look takes some microseconds for each million of steps: not for each question.
-void RunLedgers::NoteMemory(Entry* entry) { SetBytes(entry, entry->run.MemoryBytes()); }
-
 void RunLedgers::Trim() {
-  std::vector<std::pair<RunUid, std::shared_ptr<Entry>>> oldest;
+  std::map<std::uint64_t, std::pair<RunUid, std::shared_ptr<Entry>>> oldest;  // by when
   {
     const std::lock_guard lock(mutex_);
     if (bytes_ <= bytes_most_ && entries_.size() <= limits::kServerLedgers) return;
-    oldest.assign(entries_.begin(), entries_.end());
+    for (const auto& [uid, entry] : entries_) oldest[entry->asked] = {uid, entry};
   }
-  std::ranges::sort(oldest, {}, [](const auto& one) { return one.second->asked; });
   std::size_t left = oldest.size();
-  for (auto& [uid, entry] : oldest) {
+  for (auto& [asked, one] : oldest) {
+    auto& [uid, entry] = one;
     if (bytes_ <= bytes_most_ && left <= limits::kServerLedgers) return;
     {
       const std::unique_lock lock(entry->mutex, std::try_to_lock);

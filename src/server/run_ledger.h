@@ -25,6 +25,10 @@
 #include "store/record_store.h"
 #include "store/series_store.h"
 
+namespace headway::v1 {
+class SavedLedger;
+}
+
 namespace headway::server {
 
 /// Where the ledgers of runs read and write; all must outlive them.
@@ -88,6 +92,7 @@ class RunLedger {
   };
 
   Status ReadOn(std::span<const StoredJournal> journals);
+  Status Write(v1::SavedLedger* saved);
   ledger::ReadPage PageReader() const;
   void GoOnFromSaved(std::span<const StoredJournal> journals);
   Status GoOnFrom(std::string_view packed, std::span<const StoredJournal> journals);
@@ -136,7 +141,7 @@ class RunLedgers {
       try {
         HEADWAY_RETURN_IF_ERROR(entry->run.Refresh());
         auto answer = ask(entry->run);
-        NoteMemory(entry.get());
+        SetBytes(entry.get(), entry->run.MemoryBytes());
         return answer;
       } catch (const ledger::PageLost& lost) {
         entry->run.Forget();
@@ -173,7 +178,6 @@ class RunLedgers {
   };
 
   std::shared_ptr<Entry> Find(const RunUid& uid);
-  void NoteMemory(Entry* entry);
   void SetBytes(Entry* entry, std::size_t bytes);
 
   LedgerStores stores_;

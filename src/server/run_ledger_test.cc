@@ -203,6 +203,26 @@ TEST_F(RunLedgerTest, WhatIsSavedAndIsNoGoodIsReadFromTheJournals) {
   EXPECT_EQ(asked, 2);
 }
 
+TEST_F(RunLedgerTest, SavingWithoutThePagesThatItNeedsIsAnError) {
+  Record(RecordType::kJobStart);
+  for (int step = 0; step < 50'000; ++step) Record(RecordType::kStepStart, step);
+  Send();
+  RunLedger run({store_.get(), nullptr, store_.get()}, {.clock = &clock_}, run_uid_);
+  const Report report = Ask(&run);
+  ASSERT_TRUE(run.Save(1).ok());
+  run.Release();
+  ASSERT_TRUE(store_->DropLedger(run_uid_).ok());
+  // One that comes late needs the log.
+  headway::Record late;
+  late.type = RecordType::kStepStart;
+  late.seq = 7;
+  late.time_ns = *report.start;
+  run.ledger()->Add(late);
+  EXPECT_EQ(run.Save(0).code(), Code::kNotFound);
+  // The ledger is made anew.
+  EXPECT_EQ(Text(Ask(&run)), Text(report));
+}
+
 // A store whose disk is full for points.
 class FullForPoints : public store::SeriesStore {
  public:
