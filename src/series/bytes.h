@@ -23,6 +23,12 @@ inline void PutVarint(std::string* out, std::uint64_t value) {
   out->push_back(static_cast<char>(value));
 }
 
+/// Bytes behind how many they are.
+inline void PutSized(std::string* out, std::string_view bytes) {
+  PutVarint(out, bytes.size());
+  out->append(bytes);
+}
+
 // Small numbers of either sign have small codes.
 inline std::uint64_t Fold(std::uint64_t difference) {
   return difference << 1 ^ (0 - (difference >> 63));

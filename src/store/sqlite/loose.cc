@@ -45,11 +45,6 @@ struct Columns {
   }
 };
 
-void PutSized(std::string_view bytes, std::string* out) {
-  series::PutVarint(out, bytes.size());
-  out->append(bytes);
-}
-
 std::string Encode(const Columns& columns) {
   std::string out;
   std::string packed;
@@ -60,11 +55,11 @@ std::string Encode(const Columns& columns) {
     series::PutVarint(&out, static_cast<std::uint64_t>(least));
     series::PutVarint(&out, static_cast<std::uint64_t>(most - least));
     series::PackSteps(ids, &packed);
-    PutSized(packed, &out);
+    series::PutSized(&out, packed);
     series::PackTimes(std::span(columns.times).subspan(at, count), &packed);
-    PutSized(packed, &out);
+    series::PutSized(&out, packed);
     series::PackValues(std::span(columns.values).subspan(at, count), &packed);
-    PutSized(packed, &out);
+    series::PutSized(&out, packed);
   }
   return out;
 }
@@ -460,8 +455,8 @@ Result<std::unique_ptr<LooseSource>> LoadSource(Connection* connection, std::int
                 source->id);
     while (query.Next()) {
       std::string key;
-      PutSized(query.Bytes(1), &key);
-      PutSized(query.Bytes(2), &key);
+      series::PutSized(&key, query.Bytes(1));
+      series::PutSized(&key, query.Bytes(2));
       key += query.Bytes(3);
       std::string_view bytes = query.Bytes(4);
       const Result<series::Summary> summary = series::ParseSummary(&bytes);

@@ -23,24 +23,19 @@ constexpr std::size_t kColumn = limits::kSeriesColumn;
 constexpr std::int64_t kFramesMost = 32;  // of one shape
 constexpr std::size_t kPageMost = 64;     // summaries
 
-void AppendSized(std::string_view bytes, std::string* out) {
-  series::PutVarint(out, bytes.size());
-  out->append(bytes);
-}
-
 std::string EncodeFrame(const IdFrame& frame) {
   std::string out;
   std::string packed;
   series::PutVarint(&out, frame.ids.size());
   for (const std::int64_t id : frame.ids) series::PutVarint(&out, static_cast<std::uint64_t>(id));
   series::PackTimes(frame.times, &packed);
-  AppendSized(packed, &out);
+  series::PutSized(&out, packed);
   packed.clear();
   if (!frame.steps.empty()) series::PackSteps(frame.steps, &packed);
-  AppendSized(packed, &out);
+  series::PutSized(&out, packed);
   for (const std::vector<double>& column : frame.columns) {
     series::PackValues(column, &packed);
-    AppendSized(packed, &out);
+    series::PutSized(&out, packed);
   }
   return out;
 }
@@ -92,10 +87,8 @@ std::span<const std::int64_t> Cut(const std::vector<std::int64_t>& all, std::siz
 std::string LabelText(const std::map<std::string, std::string>& labels) {
   std::string text;
   for (const auto& [key, value] : labels) {
-    series::PutVarint(&text, key.size());
-    text += key;
-    series::PutVarint(&text, value.size());
-    text += value;
+    series::PutSized(&text, key);
+    series::PutSized(&text, value);
   }
   return text;
 }
