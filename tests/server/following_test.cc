@@ -18,6 +18,7 @@
 #include "cli/server_run.h"
 #include "client/server_client.h"
 #include "client/shipper.h"
+#include "far_end.h"
 #include "journal/directory.h"
 #include "journal/writer.h"
 #include "monitor/sampler.h"
@@ -66,40 +67,18 @@ class Far {
 
   void Backup() {
     Stop();
-    backup_.clear();
-    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
-      const Result<UniqueFd> fd = OpenForReading(entry.path().string());
-      HEADWAY_CHECK(fd.ok());
-      std::string bytes(std::filesystem::file_size(entry.path()), '\0');
-      HEADWAY_CHECK(ReadAt(fd->get(), bytes.data(), bytes.size(), 0, "").ok());
-      backup_[entry.path().filename().string()] = bytes;
-    }
+    backup_.Take(folder_);
     Start();
   }
   void Restore() {
     if (backup_.empty()) return;
     Stop();
-    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
-      std::filesystem::remove(entry.path());
-    }
-    for (const auto& [name, bytes] : backup_) {
-      const UniqueFd fd = OpenFile(folder_ + "/" + name, O_WRONLY | O_CREAT | O_EXCL, 0600);
-      HEADWAY_CHECK(fd.ok() && WriteAll(fd.get(), bytes, name).ok());
-    }
+    backup_.PutBack(folder_);
     Start();
   }
 
   server::HttpResponse Answer(const net::Request& request) const {
-    server::HttpRequest arrived;
-    arrived.method = request.method;
-    arrived.path = request.url.substr(request.url.find('/', 7));
-    arrived.body = request.body;
-    for (const auto& [name, value] : request.headers) {
-      std::string lower = name;
-      for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
-      arrived.headers.emplace_back(lower, value);
-    }
-    return router_->Answer(arrived);
+    return headway::Answer(*router_, request);
   }
 
  private:
@@ -122,7 +101,7 @@ class Far {
   std::unique_ptr<server::JournalService> journals_;
   std::unique_ptr<server::RecordService> records_;
   std::unique_ptr<server::ConnectRouter> router_;
-  std::map<std::string, std::string> backup_;
+  FolderCopy backup_;
 };
 
 class Connection : public net::HttpClient {
@@ -136,9 +115,7 @@ class Connection : public net::HttpClient {
     if (chance()) return lost;
     server::HttpResponse answer = far_->Answer(request);
     if (chance()) return lost;
-    return net::Response{.status = answer.status,
-                         .headers = {{"content-type", answer.type}},
-                         .body = std::move(answer.body)};
+    return Arrived(std::move(answer));
   }
 
  private:
