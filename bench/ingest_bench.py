@@ -53,6 +53,17 @@ def seconds_of(command: list[str | Path], environment: dict[str, str]) -> float:
     return time.perf_counter() - begin
 
 
+def bytes_of_ledgers(path: Path) -> int:
+    """What is saved of ledgers, which is derived: for seven days after a run's end."""
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as store:
+        query = "SELECT sum(pgsize) FROM dbstat WHERE name IN ('ledger', 'ledger_page')"
+        try:
+            return int(store.execute(query).fetchone()[0] or 0)
+        except sqlite3.OperationalError:  # built without dbstat
+            query = "SELECT sum(length(bytes)) FROM ledger_page"
+            return int(store.execute(query).fetchone()[0] or 0)
+
+
 def rows_of(count: int) -> list[tuple[int, int, int, int, int, int]]:
     """What a record is: journal, number, time, type, a, b."""
     start = 1_767_225_600_000_000_000
@@ -111,7 +122,9 @@ def main() -> None:
                     times.setdefault(what + way, []).append(took)
             secure.stop()
             server.stop()
-            stored["headway"] = (far / "server/records.sqlite").stat().st_size
+            stored["ledger"] = bytes_of_ledgers(far / "server/records.sqlite")
+            file = (far / "server/records.sqlite").stat().st_size
+            stored["headway"] = file - stored["ledger"]
             path = folder / f"rows{number}.sqlite"
             times.setdefault("rows", []).append(insert(path, rows))
             stored["rows"] = path.stat().st_size
@@ -122,6 +135,7 @@ def main() -> None:
         ("ingest_rows", median["rows"] / median["ship"]),
         ("ingest_speed", records / median["ship"] / 1e6),
         ("ingest_stored", stored["headway"] / records),
+        ("ingest_stored_ledger", stored["ledger"] / records),
         ("ingest_stored_rows", stored["rows"] / stored["headway"]),
         ("tls_ship", median["ship_tls"] / median["ship"]),
         ("tls_request", median["request_tls"] / median["request"]),

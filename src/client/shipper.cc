@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <future>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "base/crc32c.h"
@@ -19,8 +22,8 @@ using journal::kSlotBytes;
 using journal::Slot;
 
 constexpr std::uint64_t kBlockSlots = packing::kSlotsMost;
-// Before they are packed. The server works on a request for a tenth of a second then.
-constexpr std::size_t kRequestBytes = std::size_t{32} << 20;
+// Before they are packed: one is packed while the server works on the one before.
+constexpr std::size_t kRequestBytes = std::size_t{16} << 20;
 static_assert(kRequestBytes / kSlotBytes <= limits::kAppendSlots);
 constexpr std::size_t kWorthPackingSlots = 32;
 constexpr int kRequestPieces = 500;
@@ -41,13 +44,17 @@ bool IsAboutOne(const Status& status) {
 
 }  // namespace
 
-/// A request that is being made.
+/// A request and what it is about.
 struct Shipper::Load {
   v1::AppendJournalsRequest request = {};
   std::vector<Journal*> senders = {};  // [num_pieces]
-  std::size_t room = kRequestBytes;    // for slots
-  std::size_t plain = 0;               // bytes of slots as they are
-  std::size_t packed = 0;              // of packed ones
+  std::vector<Journal*> again = {};    // those that will have more
+  std::vector<std::pair<Journal*, Status>> unread = {};
+  std::size_t room = kRequestBytes;  // for slots
+  bool full = false;                 // there was no room for all
+  bool asks = false;                 // only the answer tells what comes next
+  std::size_t plain = 0;             // bytes of slots as they are
+  std::size_t packed = 0;            // of packed ones
   packing::SlotPacker* packer = nullptr;
 };
 
@@ -60,12 +67,15 @@ struct Shipper::Journal {
 
   /// Adds what is new to the request, as far as there is room; true when that is all there is.
   Result<bool> AddTo(Load* load);
+  bool is_supervisors() const { return source.header.origin == journal::Origin::kSupervisor; }
   Result<bool> AddGaps(bool all, Load* load);
   Result<bool> AddTail(bool all, Load* load);
   v1::JournalPiece* AddPiece(Load* load);
   Status Pack(std::uint64_t first, std::string_view slots, Load* load) const;
   Result<std::uint32_t> Checksum() const;
   Status ReadSlots(std::uint64_t first, std::uint64_t count, std::vector<Slot>* slots) const;
+  /// The server says how far it is.
+  void GoTo(std::uint64_t end);
 
   transfer::Source source;
   std::uint32_t salt;
@@ -74,12 +84,15 @@ struct Shipper::Journal {
   bool header_needed = false;
   bool complete = false;  // the server keeps all there will ever be, and knows it
   bool unwanted = false;  // its run was deleted there: nothing more is sent
-  // What the server keeps: [0, end), but for the gaps.
-  std::uint64_t end = 0;
-  std::vector<Gap> gaps;
-  // The same once the request that is being made has arrived.
-  std::uint64_t next_end = 0;
-  std::vector<Gap> next_gaps;
+  struct Kept {
+    std::uint64_t end = 0;
+    std::vector<Gap> gaps;
+    std::optional<std::uint32_t> checksum = 0;  // of [0, end), while nothing was filled in
+  };
+  // What the server keeps once all that was sent has arrived: [0, end), but for the gaps.
+  Kept kept;
+  Kept before;        // the same before the last request
+  Kept next;          // and once the request that is being made has arrived
   bool waits = true;  // for more: of a copy whose writer nobody sees there may be none
   bool seen = true;   // whether it lives can be told; it counts as alive until all has been sent
 };
@@ -94,6 +107,13 @@ Status Shipper::Journal::ReadSlots(std::uint64_t first, std::uint64_t count,
   return OkStatus();
 }
 
+void Shipper::Journal::GoTo(std::uint64_t end) {
+  kept.end = end;
+  std::erase_if(kept.gaps, [end](const Gap& gap) { return gap.end > end; });
+  kept.checksum.reset();
+  if (end == 0) kept.checksum = 0;
+}
+
 v1::JournalPiece* Shipper::Journal::AddPiece(Load* load) {
   v1::JournalPiece* const piece = load->request.add_pieces();
   load->senders.push_back(this);
@@ -105,15 +125,16 @@ v1::JournalPiece* Shipper::Journal::AddPiece(Load* load) {
 
 Result<bool> Shipper::Journal::AddGaps(bool all, Load* load) {
   std::vector<Slot> slots;
-  next_gaps.clear();
-  for (std::size_t g = 0; g < gaps.size(); ++g) {
-    const Gap& gap = gaps[g];
+  next.gaps.clear();
+  for (std::size_t g = 0; g < kept.gaps.size(); ++g) {
+    const Gap& gap = kept.gaps[g];
     for (std::uint64_t at = gap.begin; at < gap.end;) {
       const std::uint64_t count = std::min(kBlockSlots, gap.end - at);
       if (load->room < count * kSlotBytes || load->request.pieces_size() >= kRequestPieces) {
-        next_gaps.push_back({at, gap.end});
-        next_gaps.insert(next_gaps.end(), gaps.begin() + static_cast<std::ptrdiff_t>(g) + 1,
-                         gaps.end());
+        next.gaps.push_back({at, gap.end});
+        next.gaps.insert(next.gaps.end(), kept.gaps.begin() + static_cast<std::ptrdiff_t>(g) + 1,
+                         kept.gaps.end());
+        load->full = true;
         return false;
       }
       HEADWAY_RETURN_IF_ERROR(ReadSlots(at, count, &slots));
@@ -126,6 +147,7 @@ Result<bool> Shipper::Journal::AddGaps(bool all, Load* load) {
         std::uint64_t stop = i + 1;
         while (stop < count && fills(stop) == filled) ++stop;
         if (filled) {
+          next.checksum.reset();
           v1::JournalPiece* const piece = AddPiece(load);
           piece->set_first_slot(at + i);
           piece->set_slots(&slots[i], (stop - i) * kSlotBytes);
@@ -133,7 +155,7 @@ Result<bool> Shipper::Journal::AddGaps(bool all, Load* load) {
           load->room -= (stop - i) * kSlotBytes;
           load->plain += (stop - i) * kSlotBytes;
         } else if (!all) {
-          next_gaps.push_back({at + i, at + stop});
+          next.gaps.push_back({at + i, at + stop});
         }
         i = stop;
       }
@@ -151,27 +173,32 @@ Result<bool> Shipper::Journal::AddTail(bool all, Load* load) {
                                                                limits::kJournalRecords);
   v1::JournalPiece* const piece = AddPiece(load);
   piece->set_final(all);
-  piece->set_first_slot(end);
-  std::string out;             // slots [packed, at)
-  std::uint64_t packed = end;  // those before are in the piece
+  piece->set_first_slot(kept.end);
+  std::string out;                  // slots [packed, at)
+  std::uint64_t packed = kept.end;  // those before are in the piece
+  const auto add_to_checksum = [&](std::uint64_t slots) {
+    if (next.checksum) next.checksum = Crc32c(out.data(), slots * kSlotBytes, *next.checksum);
+  };
   const auto pack = [&](std::uint64_t until) {
     while (packed < until) {
       const std::uint64_t count = std::min(kBlockSlots, until - packed);
       HEADWAY_RETURN_IF_ERROR(
           Pack(packed, std::string_view(out).substr(0, count * kSlotBytes), load));
+      add_to_checksum(count);
       out.erase(0, count * kSlotBytes);
       packed += count;
     }
     return OkStatus();
   };
   std::vector<Slot> slots;
-  std::uint64_t wanted = end;  // behind the last slot that is worth sending
-  next_end = end;
+  std::uint64_t wanted = kept.end;  // behind the last slot that is worth sending
+  next.end = kept.end;
   bool read_all = true;
-  for (std::uint64_t at = end; at < there;) {
+  for (std::uint64_t at = kept.end; at < there;) {
     const std::uint64_t count = std::min(kBlockSlots, there - at);
     if (load->room < count * kSlotBytes) {
       read_all = false;
+      load->full = true;
       break;
     }
     HEADWAY_RETURN_IF_ERROR(ReadSlots(at, count, &slots));
@@ -179,7 +206,7 @@ Result<bool> Shipper::Journal::AddTail(bool all, Load* load) {
     for (std::uint64_t i = 0; i < slots.size(); ++i) {
       const bool finished = journal::IsFinished(slots[i], salt, at + i);
       if (finished || (all && !transfer::IsZero(slots[i]))) {
-        if (wanted < at + i && !all) next_gaps.push_back({wanted, at + i});
+        if (wanted < at + i && !all) next.gaps.push_back({wanted, at + i});
         wanted = at + i + 1;
       } else {
         slots[i] = Slot();  // it may change yet
@@ -193,13 +220,14 @@ Result<bool> Shipper::Journal::AddTail(bool all, Load* load) {
   }
   load->room += out.size() - (wanted - packed) * kSlotBytes;
   out.resize((wanted - packed) * kSlotBytes);
-  if (packed > end || wanted - packed >= kWorthPackingSlots) {
+  if (packed > kept.end || wanted - packed >= kWorthPackingSlots) {
     HEADWAY_RETURN_IF_ERROR(pack(wanted));
   } else {
     load->plain += out.size();
+    add_to_checksum(out.size() / kSlotBytes);
     piece->set_slots(std::move(out));
   }
-  next_end = wanted;
+  next.end = wanted;
   return read_all;
 }
 
@@ -215,10 +243,13 @@ Status Shipper::Journal::Pack(std::uint64_t first, std::string_view slots, Load*
 }
 
 Result<bool> Shipper::Journal::AddTo(Load* load) {
-  next_end = end;
-  next_gaps = gaps;
-  if (load->request.pieces_size() >= kRequestPieces) return false;
+  next = kept;
+  if (load->request.pieces_size() >= kRequestPieces) {
+    load->full = true;
+    return false;
+  }
   if (!asked) {
+    load->asks = true;
     v1::JournalPiece* const question = AddPiece(load);
     question->set_writer(v1::WRITER_STATE_UNSPECIFIED);
     // A copy may have got another name.
@@ -232,10 +263,11 @@ Result<bool> Shipper::Journal::AddTo(Load* load) {
   const bool all = liveness == Liveness::kDead || imported;
   seen = liveness != Liveness::kUnknown || imported;
   waits = seen || !foreign;
-  const bool had_gaps = !gaps.empty();
+  const bool had_gaps = !kept.gaps.empty();
   const Result<bool> gaps_done = AddGaps(all, load);
   if (!gaps_done.ok()) return gaps_done.status();
-  if (!*gaps_done || load->request.pieces_size() >= kRequestPieces) return false;
+  load->full |= load->request.pieces_size() >= kRequestPieces;
+  if (!*gaps_done || load->full) return false;
   const Result<bool> read_all = AddTail(all, load);
   if (!read_all.ok()) return read_all.status();
   v1::JournalPiece* const piece = &*load->request.mutable_pieces()->rbegin();
@@ -256,14 +288,16 @@ Result<bool> Shipper::Journal::AddTo(Load* load) {
 
 // Of all that the server should keep.
 Result<std::uint32_t> Shipper::Journal::Checksum() const {
+  const Result<std::uint64_t> size = FileSize(source.fd.get(), source.path);
+  if (kept.checksum && size.ok() && *size >= journal::SlotOffset(kept.end)) return *kept.checksum;
   std::uint32_t crc = 0;
   std::vector<Slot> slots;
-  for (std::uint64_t at = 0; at < end; at += slots.size()) {
-    HEADWAY_RETURN_IF_ERROR(ReadSlots(at, std::min(kBlockSlots, end - at), &slots));
+  for (std::uint64_t at = 0; at < kept.end; at += slots.size()) {
+    HEADWAY_RETURN_IF_ERROR(ReadSlots(at, std::min(kBlockSlots, kept.end - at), &slots));
     if (slots.empty()) {
-      return Status(Code::kDataLoss, source.path + " has " + std::to_string(at) +
-                                         " records, and the server keeps " + std::to_string(end) +
-                                         ": what it has more was lost here");
+      return Status(Code::kDataLoss,
+                    source.path + " has " + std::to_string(at) + " records, and the server keeps " +
+                        std::to_string(kept.end) + ": what it has more was lost here");
     }
     crc = Crc32c(slots.data(), slots.size() * kSlotBytes, crc);
   }
@@ -281,7 +315,7 @@ Result<bool> Shipper::Round() {
   // Supervisors come last: of how an attempt ended nothing arrives before what was recorded until
   // then.
   std::ranges::stable_partition(journals_, [](const std::unique_ptr<Journal>& journal) {
-    return journal->source.header.origin != journal::Origin::kSupervisor;
+    return !journal->is_supervisors();
   });
   std::vector<Journal*> left;
   for (const auto& journal : journals_) {
@@ -290,31 +324,23 @@ Result<bool> Shipper::Round() {
   int disagreements = 0;  // in a row
   bool alone = false;     // one journal at a time, to find out which one is refused
   refusal_ = OkStatus();
-  std::size_t refused = 0;
+  std::set<const Journal*> refused;
+  const auto refuse = [&](const Journal* journal, Status why) {
+    refused.insert(journal);
+    if (refusal_.ok()) refusal_ = std::move(why);
+  };
+  std::optional<Load> ready;  // for those that are left
   while (!left.empty()) {
-    Load load = {.packer = &packer_};
-    std::vector<Journal*> again;
-    for (Journal* const journal : left) {
-      if (!again.empty() || (alone && !load.senders.empty())) {  // no room
-        again.push_back(journal);
-        continue;
-      }
-      const Result<bool> complete = journal->AddTo(&load);
-      if (!complete.ok()) {
-        // What is wrong with one file is no reason to keep the others here.
-        if (refused++ == 0) refusal_ = complete.status();
-        continue;
-      }
-      if (!*complete) again.push_back(journal);
-    }
-    const Result<bool> sent = Send(load);
+    const Load load = ready ? *std::exchange(ready, std::nullopt) : MakeLoad(left, alone);
+    // What is wrong with one file is no reason to keep the others here.
+    for (const auto& [journal, why] : load.unread) refuse(journal, why);
+    if (load.senders.empty()) break;
+    const Result<bool> sent = Send(load, alone ? nullptr : &ready);
     if (!sent.ok()) {
       if (client_->distrusts() || !IsAboutOne(sent.status())) return sent.status();
       if (alone) {
-        if (refused++ == 0) {
-          refusal_ = {sent.status().code(),
-                      left.front()->source.path + " is refused: " + sent.status().message()};
-        }
+        refuse(left.front(), {sent.status().code(), left.front()->source.path +
+                                                        " is refused: " + sent.status().message()});
         left.erase(left.begin());
       }
       alone = true;
@@ -324,8 +350,10 @@ Result<bool> Shipper::Round() {
     if (disagreements > kDisagreementsMost) {
       return Status(Code::kUnimplemented, client_->url() + " does not keep what it is sent");
     }
-    if (*sent) left = std::move(again);  // else those that were behind send once more
-    std::erase_if(left, [](const Journal* journal) { return journal->unwanted; });
+    if (*sent) left = load.again;  // else those that were behind send once more
+    const auto dropped =
+        std::erase_if(left, [](const Journal* journal) { return journal->unwanted; });
+    if (!*sent || dropped > 0) ready.reset();
   }
   // Their files are closed: there may be many.
   complete_ += std::erase_if(journals_, [this](const auto& journal) {
@@ -334,16 +362,57 @@ Result<bool> Shipper::Round() {
   });
   const auto left_alone = static_cast<std::size_t>(
       std::ranges::count_if(journals_, [](const auto& journal) { return !journal->waits; }));
-  return journals_.size() <= refused + left_alone;
+  return journals_.size() <= refused.size() + left_alone;
 }
 
-// False: the server has less than was thought, or does not know a journal.
-Result<bool> Shipper::Send(const Load& load) {
+// `alone`: of the first of them only.
+Shipper::Load Shipper::MakeLoad(const std::vector<Journal*>& left, bool alone) {
+  Load load = {.packer = &packer_};
+  for (Journal* const journal : left) {
+    // A supervisor has to wait for what others have not said yet.
+    const bool waits = load.full || (journal->is_supervisors() && !load.again.empty()) ||
+                       (alone && !load.senders.empty());
+    if (waits) {
+      load.again.push_back(journal);
+      continue;
+    }
+    const Result<bool> complete = journal->AddTo(&load);
+    if (!complete.ok()) {
+      load.unread.emplace_back(journal, complete.status());
+    } else if (!*complete) {
+      load.again.push_back(journal);
+    }
+  }
+  return load;
+}
+
+// False: the server has less than was thought, or does not know a journal. `ready`: gets the load
+// that comes after this one where that can be told before the answer is there; null: none is made.
+Result<bool> Shipper::Send(const Load& load, std::optional<Load>* ready) {
+  std::vector<Journal*> senders = load.senders;  // pieces of one follow each other
+  senders.erase(std::ranges::unique(senders).begin(), senders.end());
+  for (Journal* const journal : senders) {
+    journal->before = std::exchange(journal->kept, journal->next);
+  }
   v1::AppendJournalsResponse response;
-  HEADWAY_RETURN_IF_ERROR(client_->Call("headway.v1.JournalService.AppendJournals", load.request,
-                                        &response, load.packed > load.plain));
-  if (response.positions_size() != load.request.pieces_size()) {
-    return Status(Code::kUnimplemented, client_->url() + " does not tell what it keeps");
+  const auto call = [&]() -> Status {
+    HEADWAY_RETURN_IF_ERROR(client_->Call("headway.v1.JournalService.AppendJournals", load.request,
+                                          &response, load.packed > load.plain));
+    if (response.positions_size() == load.request.pieces_size()) return OkStatus();
+    return {Code::kUnimplemented, client_->url() + " does not tell what it keeps"};
+  };
+  Status status;
+  if (ready != nullptr && load.full && !load.asks) {
+    std::future<Status> answer = std::async(std::launch::async | std::launch::deferred, call);
+    *ready = MakeLoad(load.again, false);
+    status = answer.get();
+  } else {
+    status = call();
+  }
+  if (!status.ok()) {
+    if (ready != nullptr) ready->reset();
+    for (Journal* const journal : senders) journal->kept = journal->before;
+    return status;
   }
   bool agreed = true;
   for (int i = 0; i < response.positions_size(); ++i) {
@@ -357,7 +426,7 @@ Result<bool> Shipper::Send(const Load& load) {
     const std::uint64_t sent = piece.first_slot() + wire::SlotsOf(piece);
     if (!journal.asked) {
       journal.asked = true;
-      journal.next_end = position.slots();
+      journal.GoTo(position.slots());
       journal.header_needed = position.header_needed();
       journal.complete = position.complete();
       if (!journal.complete) incomplete_uids_.push_back(journal.source.header.uid);
@@ -367,17 +436,12 @@ Result<bool> Shipper::Send(const Load& load) {
       // Such as: it was restored from a backup.
       agreed = false;
       journal.header_needed |= position.header_needed();
-      journal.next_end = position.header_needed() ? 0 : position.slots();
-      std::erase_if(journal.next_gaps, [&](const Gap& gap) { return gap.end > journal.next_end; });
+      journal.GoTo(position.header_needed() ? 0 : position.slots());
       continue;
     }
     journal.header_needed = false;
     journal.complete = position.complete();
     slots_sent_ += wire::SlotsOf(piece);
-  }
-  for (Journal* const journal : load.senders) {
-    journal->end = journal->next_end;
-    journal->gaps = journal->next_gaps;
   }
   return agreed;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,7 +19,8 @@ namespace headway::client {
 ///
 /// The server's answer says how much of a journal it keeps, durably; whatever it does not say is
 /// sent again. What was not finished when it was read is sent as a hole, and again once it is
-/// finished. One thread. Reads only; blocks on the disk and on the network.
+/// finished. One thread, which makes the next request while another of its own waits for the answer
+/// to the last. Reads only; blocks on the disk and on the network.
 class Shipper {
  public:
   /// `client` must outlive it.
@@ -50,7 +52,8 @@ class Shipper {
   struct Journal;
   struct Load;
 
-  Result<bool> Send(const Load& load);
+  Load MakeLoad(const std::vector<Journal*>& left, bool alone);
+  Result<bool> Send(const Load& load, std::optional<Load>* ready);
 
   transfer::SourceFinder finder_;
   ServerClient* client_;

@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "base/limits.h"
+#include "base/wrapping.h"
 
 namespace headway::journal {
 namespace {
@@ -56,14 +57,6 @@ constexpr std::uint32_t kSpanKindBits = 31;
 bool IsSpan(std::uint32_t kind_and_blocking) {
   const std::uint32_t kind = kind_and_blocking & kSpanKindBits;
   return kind != 0 && kind < kSpanKindCount && (kind_and_blocking >> 5) <= 2;
-}
-
-// A file may hold any numbers; absurd ones give absurd times, never undefined behaviour.
-std::int64_t WrappingAdd(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-}
-std::int64_t WrappingSubtract(std::int64_t a, std::int64_t b) {
-  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
 }
 
 std::string Plural(std::uint64_t count, std::string_view what) {

@@ -47,35 +47,38 @@ std::uint32_t ChecksumOf(std::uint32_t salt, std::uint64_t index, const std::uin
                           word[3]);
 }
 
-// Eight words as a matrix of bytes, transposed: byte i of word j becomes byte j of word i.
-void Transpose(std::uint64_t (&x)[8]) {
-  for (int i = 0; i < 8; i += 2) {
-    const std::uint64_t t = (x[i] >> 8 ^ x[i + 1]) & 0x00ff00ff00ff00ff;
-    x[i] ^= t << 8;
-    x[i + 1] ^= t;
-  }
-  for (const int i : {0, 1, 4, 5}) {
-    const std::uint64_t t = (x[i] >> 16 ^ x[i + 2]) & 0x0000ffff0000ffff;
-    x[i] ^= t << 16;
-    x[i + 2] ^= t;
-  }
+// Sixteen words as eight times sixteen bytes.
+using Bytes = std::uint8_t __attribute__((vector_size(16)));
+constexpr std::size_t kBlock = 16;
+
+// A perfect shuffle of all 128 bytes: those of the first half alternate with those of the second.
+// The first of the seven bits of each byte's place becomes the last.
+[[gnu::always_inline]] inline void Shuffle(Bytes (&x)[8]) {
+  Bytes y[8];
+#pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) {
-    const std::uint64_t t = (x[i] >> 32 ^ x[i + 4]) & 0x00000000ffffffff;
-    x[i] ^= t << 32;
-    x[i + 4] ^= t;
+    y[2 * i] = __builtin_shufflevector(x[i], x[i + 4], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6,
+                                       22, 7, 23);
+    y[2 * i + 1] = __builtin_shufflevector(x[i], x[i + 4], 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13,
+                                           29, 14, 30, 15, 31);
   }
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) x[i] = y[i];
 }
 
-// words: [kWords][count]; planes: [kSlotBytes][count], the first bytes of all slots first.
+// words: [kWords][count]; planes: [kSlotBytes][count], the first bytes of all slots first. The
+// place of a byte in a block is four bits of its word and three of the byte in it, or the other way
+// round.
 void ToPlanes(const std::uint64_t* words, std::size_t count, char* planes) {
   for (std::size_t w = 0; w < kWords; ++w, words += count, planes += 8 * count) {
     std::size_t i = 0;
-    for (; i + 8 <= count; i += 8) {
-      std::uint64_t block[8];
+    for (; i + kBlock <= count; i += kBlock) {
+      Bytes block[8];
       std::memcpy(block, words + i, sizeof block);
-      Transpose(block);
+#pragma GCC unroll 4
+      for (int bits = 0; bits < 4; ++bits) Shuffle(block);
       for (std::size_t byte = 0; byte < 8; ++byte) {
-        std::memcpy(planes + byte * count + i, &block[byte], 8);
+        std::memcpy(planes + byte * count + i, &block[byte], kBlock);
       }
     }
     for (; i < count; ++i) {
@@ -89,12 +92,13 @@ void ToPlanes(const std::uint64_t* words, std::size_t count, char* planes) {
 void FromPlanes(const char* planes, std::size_t count, std::uint64_t* words) {
   for (std::size_t w = 0; w < kWords; ++w, words += count, planes += 8 * count) {
     std::size_t i = 0;
-    for (; i + 8 <= count; i += 8) {
-      std::uint64_t block[8];
+    for (; i + kBlock <= count; i += kBlock) {
+      Bytes block[8];
       for (std::size_t byte = 0; byte < 8; ++byte) {
-        std::memcpy(&block[byte], planes + byte * count + i, 8);
+        std::memcpy(&block[byte], planes + byte * count + i, kBlock);
       }
-      Transpose(block);
+#pragma GCC unroll 4
+      for (int bits = 0; bits < 3; ++bits) Shuffle(block);
       std::memcpy(words + i, block, sizeof block);
     }
     for (; i < count; ++i) {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "base/wrapping.h"
 #include "series/bytes.h"
 
 namespace headway::series {
@@ -153,6 +154,15 @@ void Merge(const Summary& other, Summary* summary) {
     summary->last = other.last;
   }
   MergeSteps(other.min_step, other.max_step, summary);
+}
+
+void Move(std::int64_t ns, Summary* summary) {
+  if (summary->count == 0) return;
+  summary->min_time_ns = WrappingAdd(summary->min_time_ns, ns);
+  summary->max_time_ns = WrappingAdd(summary->max_time_ns, ns);
+  if (summary->min_time_ns <= summary->max_time_ns) return;
+  summary->min_time_ns = std::numeric_limits<std::int64_t>::min();
+  summary->max_time_ns = std::numeric_limits<std::int64_t>::max();
 }
 
 void AppendSummary(const Summary& summary, std::string* out) {

@@ -54,6 +54,10 @@ Summary Summarize(std::span<const std::int64_t> times_ns, std::span<const std::i
 /// bits of `sum` the outcome is that of Summarize over all points, however they are put together.
 void Merge(const Summary& other, Summary* summary);
 
+/// The times of its points become later by `ns`, as times of 64 bits that wrap around; then nothing
+/// is known of them but that.
+void Move(std::int64_t ns, Summary* summary);
+
 /// Appends it in 20 to 120 bytes ("a summary" in docs/formats/series-columns.md), to be read by
 /// ParseSummary: every field as it is, bit for bit.
 void AppendSummary(const Summary& summary, std::string* out);

@@ -120,6 +120,23 @@ TEST(Summary, MergesHoweverItIsPutTogether) {
   }
 }
 
+TEST(Summary, Moved) {
+  const std::int64_t times[] = {5, 9, 7};
+  const double values[] = {1, 2, 3};
+  Summary summary = Summarize(times, {}, values);
+  Move(-6, &summary);
+  EXPECT_EQ(summary.min_time_ns, -1);
+  EXPECT_EQ(summary.max_time_ns, 3);
+  EXPECT_EQ(summary.last, 2);
+  // Where some wrap around and others do not they may be anywhere.
+  Move(std::numeric_limits<std::int64_t>::max() - 1, &summary);
+  EXPECT_EQ(summary.min_time_ns, std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ(summary.max_time_ns, std::numeric_limits<std::int64_t>::max());
+  Summary none;
+  Move(1, &none);
+  EXPECT_EQ(none.min_time_ns, Summary().min_time_ns);
+}
+
 TEST(Summary, BytesAndBack) {
   std::mt19937_64 random(3);
   std::string bytes;

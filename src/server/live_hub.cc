@@ -11,6 +11,7 @@
 #include "runs/question.h"
 #include "server/connect.h"
 #include "server/run_registry.h"
+#include "server/stored_series.h"
 #include "wire/report.h"
 
 namespace headway::server {
@@ -519,8 +520,8 @@ LiveHub::Look LiveHub::LookAt(const RunUid& uid) const {
     }
   }
   look.journals = MessageJson(progress);
-  if (const auto series = store_->ListSeries(uid); series.ok()) {
-    for (const store::SeriesRow& one : *series) {
+  if (const auto series = StoredSeries::Of(store_, uid); series.ok()) {
+    for (const store::SeriesRow& one : series->rows()) {
       Metric& metric = look.metrics[one.key.name];
       metric.points += one.summary.count;
       metric.last_time = std::max(metric.last_time, one.summary.max_time_ns);

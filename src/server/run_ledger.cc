@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "base/wrapping.h"
 #include "headway/v1/store.pb.h"
 #include "journal/reader.h"
 #include "model/metric.h"
@@ -113,6 +114,7 @@ Status RunLedger::Open(const StoredJournal& stored, WriterId writer,
   const Result<std::uint64_t> position = stores_.points->PointPosition(uid_, ToHex(uid));
   if (!position.ok()) return position.status();
   MetricFeed feed;
+  feed.moved_by = stored.MovedBy();
   feed.kept = feed.next = *position;
   feeds_[uid] = std::move(feed);
   sources_.back().ObserveMetrics(
@@ -264,7 +266,7 @@ void RunLedger::Collect(const JournalUid& uid, std::span<const Record> records) 
     if (record.type != RecordType::kMetric || record.seq < feed.kept) continue;
     MetricFeed::Column& column = feed.columns[record.name];
     column.seqs.push_back(record.seq);
-    column.times.push_back(record.time_ns);
+    column.times.push_back(WrappingSubtract(record.time_ns, feed.moved_by));
     column.steps.push_back(record.a);
     column.values.push_back(std::bit_cast<double>(record.b));
     feed.next = record.seq + 1;

@@ -85,9 +85,10 @@ class RunLedger {
       std::vector<std::int64_t> steps;
       std::vector<double> values;
     };
-    std::uint64_t kept = 0;  // what lies below is in the store
-    std::uint64_t next = 0;  // behind the last one that was read
-    bool stopped = false;    // the store takes no more of them
+    std::int64_t moved_by = 0;  // the store gets the journal's own times: others may move it more
+    std::uint64_t kept = 0;     // what lies below is in the store
+    std::uint64_t next = 0;     // behind the last one that was read
+    bool stopped = false;       // the store takes no more of them
     std::map<NameId, Column> columns;
   };
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -14,6 +15,7 @@
 #include "base/test_scratch_dir.h"
 #include "journal/directory.h"
 #include "journal/writer.h"
+#include "server/stored_series.h"
 #include "store/sqlite/record_store.h"
 #include "wire/report.h"
 
@@ -26,16 +28,23 @@ class RunLedgerTest : public testing::Test {
     auto opened = store::OpenSqliteStore(dir_.path() + "/records.sqlite", {});
     HEADWAY_CHECK(opened.ok());
     store_ = *std::move(opened);
+    run_uid_ = RandomUid<RunUid>();
+    StartProcess();
+  }
+
+  // What is recorded from now on is another journal's.
+  void StartProcess() {
     journal::WriterOptions options;
     options.clock = &clock_;
     options.header.project = "p";
     options.header.run = "r";
-    options.header.run_uid = RandomUid<RunUid>();
+    options.header.run_uid = run_uid_;
+    options.header.boot_id.bytes[0] = 1;
     options.header.rank = 0;
     auto writer = journal::JournalWriter::Create(dir_.path(), options);
     HEADWAY_CHECK(writer.ok());
     writer_ = *std::move(writer);
-    run_uid_ = options.header.run_uid;
+    sent_ = 0;
   }
 
   void Record(RecordType type, std::int64_t a = 0) {
@@ -277,6 +286,62 @@ TEST_F(RunLedgerTest, MetricsThatTheStoreHadNoRoomForAreReadAgain) {
   EXPECT_EQ(kept(), 0u) << "in their order";
   clock_.Advance(61 * kNanosPerSecond);
   EXPECT_EQ(kept(), 2u);
+}
+
+// A journal that began after the clock was stepped says what the time was before.
+TEST_F(RunLedgerTest, PointsAreWhereTheirStepsAre) {
+  const auto log = [&](std::int64_t step) {
+    Record(RecordType::kStepStart, step);
+    const std::uint32_t loss = writer_->Intern("loss");
+    writer_->Append(journal::NamedMetaHigh(static_cast<std::uint8_t>(RecordType::kMetric), loss),
+                    writer_->Now(), step, std::bit_cast<std::int64_t>(0.5));
+  };
+  const auto keep = [&] {
+    return RunLedger({store_.get(), store_.get()}, {.clock = &clock_}, run_uid_);
+  };
+  RunLedger first = keep();
+  Record(RecordType::kJobStart);
+  for (int step = 0; step < 5'000; ++step) log(step);
+  Send();
+  const std::int64_t start = *Ask(&first).start;
+  log(5'000);
+  Send();
+  Ask(&first);
+  Record(RecordType::kJobEnd);
+  Send(Liveness::kDead);
+  clock_.StepWall(-3600 * kNanosPerSecond);
+  StartProcess();
+  Record(RecordType::kJobStart);
+  for (int step = 5'001; step < 5'003; ++step) log(step);
+  Send();
+  RunLedger second = keep();  // another server
+  for (RunLedger* const run : {&first, &second}) {
+    ASSERT_EQ(*Ask(run).start, start - 3600 * kNanosPerSecond);
+    const Result<StoredSeries> stored = StoredSeries::Of(store_.get(), run_uid_);
+    ASSERT_TRUE(stored.ok());
+    ASSERT_EQ(stored->rows().size(), 2u);
+    std::map<std::int64_t, std::int64_t> times;  // by step
+    for (const store::SeriesRow& row : stored->rows()) {
+      const auto add = [&](const store::Points& points) {
+        for (std::size_t i = 0; i < points.times_ns.size(); ++i) {
+          EXPECT_GE(points.times_ns[i], row.summary.min_time_ns);
+          EXPECT_LE(points.times_ns[i], row.summary.max_time_ns);
+          EXPECT_TRUE(times.emplace(points.steps[i], points.times_ns[i]).second);
+        }
+      };
+      const store::SeriesPieces pieces = *stored->Read(store_.get(), row);
+      for (std::size_t i = 0; i < pieces.ids.size(); ++i) {
+        const store::Points points = *stored->ReadPiece(store_.get(), row, pieces.ids[i]);
+        EXPECT_EQ(pieces.summaries[i].min_time_ns, points.times_ns.front());
+        add(points);
+      }
+      add(pieces.tail);
+    }
+    ASSERT_EQ(times.size(), 5'003u);
+    for (const StepSummary& step : run->ledger()->Steps()) {
+      EXPECT_EQ(times.at(step.step), step.start) << step.step;
+    }
+  }
 }
 
 TEST_F(RunLedgerTest, MemoryHasABound) {

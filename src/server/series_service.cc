@@ -14,7 +14,7 @@
 #include "model/metric.h"
 #include "series/chart.h"
 #include "server/series_names.h"
-#include "server/stored_journal.h"
+#include "server/stored_series.h"
 
 namespace headway::server {
 namespace {
@@ -57,37 +57,20 @@ v1::SeriesSummary ToProto(const series::Summary& summary) {
   return to;
 }
 
-/// Who recorded: what journals say of themselves.
-class Sources {
- public:
-  static Result<Sources> Of(store::RecordStore* store, const RunUid& run) {
-    Result<std::vector<StoredJournal>> journals = ListStoredJournals(store, run);
-    if (!journals.ok()) return journals.status();
-    Sources sources;
-    for (StoredJournal& one : *journals) {
-      sources.headers_.emplace(ToHex(one.journal.identity.uid), std::move(one.header));
-    }
-    return sources;
+v1::Series Describe(const StoredSeries& all, const store::SeriesRow& row) {
+  v1::Series series;
+  series.set_name(row.key.name);
+  series.set_unit(row.key.unit);
+  series.set_class_(ClassOf(row.key.name));
+  series.mutable_labels()->insert(row.key.labels.begin(), row.key.labels.end());
+  series.set_source(row.source);
+  if (const journal::Header* const header = all.HeaderOf(row.source); header != nullptr) {
+    if (header->rank >= 0) series.set_rank(header->rank);
+    series.set_host(header->host);
   }
-
-  v1::Series Describe(const store::SeriesRow& row) const {
-    v1::Series series;
-    series.set_name(row.key.name);
-    series.set_unit(row.key.unit);
-    series.set_class_(ClassOf(row.key.name));
-    series.mutable_labels()->insert(row.key.labels.begin(), row.key.labels.end());
-    series.set_source(row.source);
-    if (const auto header = headers_.find(row.source); header != headers_.end()) {
-      if (header->second.rank >= 0) series.set_rank(header->second.rank);
-      series.set_host(header->second.host);
-    }
-    *series.mutable_summary() = ToProto(row.summary);
-    return series;
-  }
-
- private:
-  std::map<std::string, journal::Header> headers_;
-};
+  *series.mutable_summary() = ToProto(row.summary);
+  return series;
+}
 
 series::PointColumns ColumnsOf(store::Points points) {
   return {std::move(points.times_ns), std::move(points.steps), std::move(points.values)};
@@ -178,14 +161,12 @@ Result<v1::ListSeriesResponse> SeriesService::List(const Caller& caller,
   if (!run.ok()) return run.status();
   // What its journals have got since is taken in by that.
   HEADWAY_RETURN_IF_ERROR(ledgers_->Refresh(run->uid));
-  const Result<std::vector<store::SeriesRow>> rows = store_->ListSeries(run->uid);
-  if (!rows.ok()) return rows.status();
-  const Result<Sources> sources = Sources::Of(store_, run->uid);
-  if (!sources.ok()) return sources.status();
+  const Result<StoredSeries> stored = StoredSeries::Of(store_, run->uid);
+  if (!stored.ok()) return stored.status();
   v1::ListSeriesResponse response;
   std::map<std::pair<std::string, std::string>, series::Summary> averages;
-  for (const store::SeriesRow& row : *rows) {
-    *response.add_series() = sources->Describe(row);
+  for (const store::SeriesRow& row : stored->rows()) {
+    *response.add_series() = Describe(*stored, row);
     series::Merge(row.summary, &averages[{row.key.name, row.key.unit}]);
   }
   for (const auto& [key, summary] : averages) {
@@ -245,16 +226,14 @@ Status SeriesService::QueryRun(const Asked& asked, const store::RunRow& run,
   HEADWAY_RETURN_IF_ERROR(report.status());
   const std::vector<series::Setback> setbacks = series::SetbacksOf(*report);
   const std::int64_t start = report->start.value_or(run.start);
-  const Result<std::vector<store::SeriesRow>> rows = store_->ListSeries(run.uid);
-  HEADWAY_RETURN_IF_ERROR(rows.status());
-  const Result<Sources> sources = Sources::Of(store_, run.uid);
-  HEADWAY_RETURN_IF_ERROR(sources.status());
+  const Result<StoredSeries> stored = StoredSeries::Of(store_, run.uid);
+  HEADWAY_RETURN_IF_ERROR(stored.status());
 
   // By line: the series that it is made of.
   std::map<std::tuple<std::string, std::string, std::map<std::string, std::string>, std::string>,
            std::vector<const store::SeriesRow*>>
       lines;
-  for (const store::SeriesRow& row : *rows) {
+  for (const store::SeriesRow& row : stored->rows()) {
     const bool wanted = request.names().empty() ||
                         std::ranges::any_of(request.names(), [&row](const std::string& pattern) {
                           return series::MatchesName(pattern, row.key.name);
@@ -295,16 +274,16 @@ Status SeriesService::QueryRun(const Asked& asked, const store::RunRow& run,
     std::size_t pieces = 0;
     series::Summary summary;
     for (const store::SeriesRow* const row : members) {
-      Result<store::SeriesPieces> found = store_->ReadSeries(row->id);
+      Result<store::SeriesPieces> found = stored->Read(store_, *row);
       HEADWAY_RETURN_IF_ERROR(found.status());
       pieces += found->ids.size();
       series::Merge(row->summary, &summary);
       series::LineSource& part = parts.emplace_back();
       part.summaries = std::move(found->summaries);
       part.tail = ColumnsOf(std::move(found->tail));
-      part.read = [this,
+      part.read = [this, &stored, row,
                    ids = std::move(found->ids)](std::size_t i) -> Result<series::PointColumns> {
-        Result<store::Points> points = store_->ReadPiece(ids[i]);
+        Result<store::Points> points = stored->ReadPiece(store_, *row, ids[i]);
         if (!points.ok()) return points.status();
         return ColumnsOf(*std::move(points));
       };
@@ -326,7 +305,7 @@ Status SeriesService::QueryRun(const Asked& asked, const store::RunRow& run,
       out->set_run_uid(ToHex(run.uid));
       store::SeriesRow shown = *members.front();
       shown.summary = summary;
-      *out->mutable_series() = sources->Describe(shown);
+      *out->mutable_series() = Describe(*stored, shown);
       if (request.merge_sources() && members.size() > 1) {
         out->mutable_series()->clear_source();
         out->mutable_series()->clear_rank();

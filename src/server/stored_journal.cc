@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "base/wrapping.h"
 #include "journal/bytes.h"
 #include "runs/clocks.h"
 #include "runs/runs.h"
@@ -101,6 +102,14 @@ Liveness Hearing::Of(const store::JournalState& state) const {
 Liveness Hearing::Of(const store::JournalState& state, const journal::Header& header) const {
   if (header.origin != journal::Origin::kImport) return Of(state);
   return header.import_dead ? Liveness::kDead : Liveness::kUnknown;
+}
+
+std::int64_t StoredJournal::MovedBy() const {
+  if (!anchor) return 0;
+  const auto to_wall = [](const ClockAnchor& clock) {
+    return WrappingSubtract(clock.wall.ns, clock.mono.ns);
+  };
+  return WrappingSubtract(to_wall(*anchor), to_wall(header.anchor));
 }
 
 Result<std::vector<StoredJournal>> ListStoredJournals(store::RecordStore* store,

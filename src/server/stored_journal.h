@@ -29,6 +29,9 @@ struct StoredJournal {
   store::Journal journal;
   journal::Header header;
   std::optional<ClockAnchor> anchor;  ///< to read it with; nullopt: its own
+
+  /// By how much that makes its times later than its own would, in nanoseconds; wraps around.
+  std::int64_t MovedBy() const;
 };
 
 /// The journals of a run, by start and then uid. As RecordStore; DataLoss: a header is damaged.
