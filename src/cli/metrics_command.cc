@@ -209,15 +209,16 @@ class MetricsCommand final : public Command {
       *context.out << "run " << PrintableLine(run_) << " has logged no metrics\n";
       return 0;
     }
+    // What tells two rows apart stays.
     Table table({{"metric"},
-                 {"unit", false, 2},
+                 {"unit", false, 1},
                  {"class", false, 4},
-                 {"of", false, 3},
+                 {"of"},
                  {"points", true},
                  {"last", true},
-                 {"mean", true},
-                 {"min", true, 1},
-                 {"max", true, 1}});
+                 {"mean", true, 2},
+                 {"min", true, 3},
+                 {"max", true, 3}});
     for (const MetricInfo& info : *metrics) {
       const MetricFacts& facts = info.facts;
       table.AddRow({info.name, info.unit, info.metric_class, Where(info),

@@ -53,6 +53,7 @@ RunSummary SummaryOf(const Report& report) {
   summary.state = report.state;
   const bool ended = report.state == RunState::kCompleted || report.state == RunState::kFailed ||
                      report.state == RunState::kInterrupted;
+  summary.start = report.start;
   if (ended) summary.end = report.end;
   summary.elapsed_ns = report.elapsed_ns;
   summary.goodput = report.goodput;

@@ -64,7 +64,8 @@ struct RunDetails {
 /// How a run stood when somebody looked last: what lists show of its report.
 struct RunSummary {
   RunState state = RunState::kNotStarted;
-  std::optional<std::int64_t> end;  ///< wall time; of a run that has ended
+  std::optional<std::int64_t> start;  ///< wall time
+  std::optional<std::int64_t> end;    ///< wall time; of a run that has ended
   std::int64_t elapsed_ns = 0;
   std::optional<double> goodput;
   std::int64_t attempts = 0;

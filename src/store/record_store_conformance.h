@@ -849,6 +849,10 @@ TYPED_TEST_P(RecordStoreConformance, FiltersAndOrdersAsTheModelDoes) {
     }
     summary.summary.elapsed_ns = static_cast<std::int64_t>(random() % 4) * 1'000'000'000;
     summary.summary.attempts = static_cast<std::int64_t>(random() % 4);
+    if (random() % 3 != 0) {
+      summary.summary.start = run.start + static_cast<std::int64_t>(random() % 2'000'000);
+      summary.summary.as_of = 1;
+    }
     summaries.push_back(summary);
   }
   ASSERT_TRUE(this->store_->SummariseRuns(summaries).ok());
@@ -1073,6 +1077,7 @@ TYPED_TEST_P(RecordStoreConformance, WhatHasGrownIsStale) {
   SummarisedRun one;
   one.stale = stale[0];
   one.summary = {.state = RunState::kCompleted,
+                 .start = 5,
                  .end = 8,
                  .elapsed_ns = 7,
                  .goodput = 0.5,

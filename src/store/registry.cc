@@ -70,7 +70,7 @@ FieldValue RunRowValue(const RunRow& row, std::size_t field, std::string_view ke
     case kName: return row.name;
     case kProject: return row.project;
     case kState: return std::string(RunStateName(row.summary.state));
-    case kStart: return row.start;
+    case kStart: return row.summary.start.value_or(row.start);
     case kElapsed: return row.summary.elapsed_ns;
     case kGoodput: return ValueOf(row.summary.goodput);
     case kAttempts: return row.summary.attempts;

@@ -45,6 +45,7 @@ RunDetails DetailsOf(const v1::Run& run) {
 void Fill(const RunSummary& summary, v1::Run* run) {
   run->set_summary_time(summary.as_of);
   run->set_state(static_cast<v1::RunState>(static_cast<int>(summary.state) + 1));
+  if (summary.start) run->set_start(*summary.start);
   if (summary.end) run->set_end(*summary.end);
   run->set_elapsed_ns(summary.elapsed_ns);
   if (summary.goodput) run->set_goodput(*summary.goodput);
@@ -58,6 +59,7 @@ RunSummary SummaryOf(const v1::Run& run) {
   if (v1::RunState_IsValid(run.state()) && run.state() != 0) {
     summary.state = static_cast<RunState>(run.state() - 1);
   }
+  summary.start = run.start();
   if (run.has_end()) summary.end = run.end();
   summary.elapsed_ns = run.elapsed_ns();
   if (run.has_goodput()) summary.goodput = run.goodput();

@@ -91,8 +91,8 @@ Result<std::int64_t> SqliteStore::FindOrMakeRun(const JournalIdentity& identity,
     return waiting;
   }
   Query make(writer_.get(), kWrite,
-             "INSERT INTO run (uid, project_id, name, start, created, updated, state) "
-             "VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6)",
+             "INSERT INTO run (uid, project_id, name, start, began, created, updated, state) "
+             "VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?5, ?6)",
              identity.run_uid, *project, Text{identity.run}, identity.start, when,
              Text{RunStateName(RunState::kNotStarted)});
   HEADWAY_RETURN_IF_ERROR(make.Run());
@@ -102,7 +102,8 @@ Result<std::int64_t> SqliteStore::FindOrMakeRun(const JournalIdentity& identity,
 // Journals come in any order; before the first one its start is when it was made.
 Status SqliteStore::BeginBy(std::int64_t run_id, std::int64_t start) {
   Query update(writer_.get(), kWrite,
-               "UPDATE run SET start = ?2 WHERE id = ?1 AND (start > ?2 OR "
+               "UPDATE run SET start = ?2, began = iif(summarised = 0, ?2, began) WHERE id = ?1 "
+               "AND (start > ?2 OR "
                "NOT EXISTS (SELECT 1 FROM journal WHERE journal.run_id = run.id))",
                run_id, start);
   return update.Run();

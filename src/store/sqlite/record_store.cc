@@ -237,6 +237,10 @@ constexpr const char* kSchemaSteps[] = {
          bytes BLOB NOT NULL,
          UNIQUE (run_id, page)
        ) STRICT;)",
+    // When the report says that a run began; `start` is when its first journal did.
+    R"(ALTER TABLE run ADD COLUMN began INTEGER NOT NULL DEFAULT 0;
+       UPDATE run SET began = start;
+       CREATE INDEX run_by_began ON run (project_id, began, start, uid);)",
 };
 constexpr auto kSchemaVersion = static_cast<std::int64_t>(std::size(kSchemaSteps));
 

@@ -18,7 +18,7 @@ constexpr std::int64_t kPurgeRows = 256;  // chunks that one step of a purge rem
 constexpr std::string_view kRunColumns =
     "SELECT run.id, run.uid, project.name, run.name, run.start, run.created, run.updated, "
     "run.deleted, run.purged, run.version, run.creator, run.state, run.finish, run.elapsed, "
-    "run.goodput, run.attempts, run.last_step, run.summarised, "
+    "run.goodput, run.attempts, run.last_step, run.summarised, run.began, "
     // Whether a newer one of the same name stands for it.
     "EXISTS (SELECT 1 FROM run AS newer WHERE newer.project_id = run.project_id "
     "AND newer.name = run.name AND newer.deleted = 0 "
@@ -36,7 +36,7 @@ constexpr std::string_view kFieldColumns[] = {
     "run.name",
     "(SELECT name FROM project WHERE id = run.project_id)",
     "run.state",
-    "run.start",
+    "run.began",
     "run.elapsed",
     "run.goodput",
     "run.attempts",
@@ -220,14 +220,15 @@ RunRow Row(const Query& query, bool* named_anew) {
   row.summary.attempts = query.Integer(15);
   row.summary.last_step = Known(query, 16);
   row.summary.as_of = query.Integer(17);
-  *named_anew = query.Integer(18) != 0;
-  const std::string_view bytes = query.Bytes(19);
+  if (row.summary.as_of != 0) row.summary.start = query.Integer(18);
+  *named_anew = query.Integer(19) != 0;
+  const std::string_view bytes = query.Bytes(20);
   v1::Run details;
   if (details.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     row.details = wire::DetailsOf(details);
   }
-  row.journals = query.Integer(20);
-  row.stored_bytes = query.Integer(21);
+  row.journals = query.Integer(21);
+  row.stored_bytes = query.Integer(22);
   return row;
 }
 
@@ -438,8 +439,8 @@ Status SqliteStore::CreateRun(const RunRow& run, const AuditRow& audit) {
     const Result<std::int64_t> project = FindOrMakeProject(run.project, run.created);
     HEADWAY_RETURN_IF_ERROR(project.status());
     Query make(writer_.get(), kWrite,
-               "INSERT INTO run (uid, project_id, name, start, created, updated, creator, state) "
-               "VALUES (?1, ?2, ?3, ?4, ?4, ?4, nullif(?5, ''), ?6)",
+               "INSERT INTO run (uid, project_id, name, start, began, created, updated, creator, "
+               "state) VALUES (?1, ?2, ?3, ?4, ?4, ?4, ?4, nullif(?5, ''), ?6)",
                run.uid, *project, Text{run.name}, run.created, Text{run.creator},
                Text{RunStateName(RunState::kNotStarted)});
     HEADWAY_RETURN_IF_ERROR(make.Run());
@@ -578,9 +579,10 @@ Status SqliteStore::Summarise(const SummarisedRun& run) {
   {
     Query update(writer_.get(), kWrite,
                  "UPDATE run SET state = ?, finish = ?, elapsed = ?, goodput = ?, attempts = ?, "
-                 "last_step = ?, summarised = ? WHERE id = ?",
+                 "last_step = ?, summarised = ?, began = coalesce(?, start) WHERE id = ?",
                  Text{RunStateName(summary.state)}, summary.end, summary.elapsed_ns,
-                 summary.goodput, summary.attempts, summary.last_step, summary.as_of, *id);
+                 summary.goodput, summary.attempts, summary.last_step, summary.as_of, summary.start,
+                 *id);
     HEADWAY_RETURN_IF_ERROR(update.Run());
   }
   if (run.phase != RunPhase::kUnspecified) {
