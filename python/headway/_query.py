@@ -59,8 +59,8 @@ def report(
         project: Default ``HEADWAY_PROJECT``, else "default".
         dir: Where journals are kept, or several such places; default ``HEADWAY_DIR``, else
             "~/.headway". Where it is given no server is asked.
-        server: URL of a server to ask instead of reading journals; default ``HEADWAY_SERVER``, but
-            not for a Run of this process. With ``https:`` its certificate must be good;
+        server: URL of a server to ask instead of reading journals, or the address of a share link;
+            not beside dir; default ``HEADWAY_SERVER``, but not for a Run of this process. With ``https:`` its certificate must be good;
             ``HEADWAY_CA`` names a file of authorities that are trusted in place of the system's.
         token: Who asks there; default ``HEADWAY_TOKEN``.
         window: Only this stretch of time, judged by everything that is known now.
@@ -71,7 +71,7 @@ def report(
 
     Raises:
         NotFoundError: There is no such run.
-        InvalidArgumentError: A time does not mean anything.
+        InvalidArgumentError: A time or a URL does not mean anything.
         Error: A journal can't be read; or what a server answers, by ``code``: "UNAVAILABLE": it
             can't be reached; "UNAUTHENTICATED": it does not know the token; "PERMISSION_DENIED":
             the token may not do that; "FAILED_PRECONDITION": its certificate is not to be trusted.
@@ -136,8 +136,7 @@ def runs(
     Raises:
         Error: A directory can't be read; what a server answers.
     """
-    if dir is None and (server or os.environ.get("HEADWAY_SERVER")):
-        far = _server_of(server, token)
+    if far := _server_of(dir, server, token):
         return [RunInfo.from_dict(run) for run in far.runs(_project(project))]
     try:
         answer = _native.runs(_folders(dir), _project(project))
@@ -174,11 +173,10 @@ def _ask(
         raise TypeError(f"run must be a str or a Run, not {type(run).__name__}")
     first, last = _window(window)
     as_of_text = None if as_of is None else to_text(as_of)
-    here = dir is not None or (isinstance(run, Run) and not server)
-    if not here and (server or os.environ.get("HEADWAY_SERVER")):
+    asks = server is not None or not isinstance(run, Run)
+    if far := _server_of(dir, server, token) if asks else None:
         from headway import _server
 
-        far = _server_of(server, token)
         time = _server.time_selection(as_of_text, first, last)
         return getattr(far, what)(_project(project), name, time)
     try:
@@ -188,10 +186,20 @@ def _ask(
     return _json(answer)
 
 
-def _server_of(server: str | None, token: str | None) -> Server:
+def _server_of(
+    dir: Folder | Sequence[Folder] | None, server: str | None, token: str | None
+) -> Server | None:
+    """Whom to ask; None: nobody, the journals are read."""
+    if dir is not None and server is not None:
+        raise InvalidArgumentError(
+            "INVALID_ARGUMENT", "server and dir are two places to read from: give one"
+        )
+    url = server if server is not None else os.environ.get("HEADWAY_SERVER")
+    if dir is not None or (server is None and not url):
+        return None
     from headway import _server  # what it needs costs an import some 30 ms
 
-    return _server.Server(server or os.environ["HEADWAY_SERVER"], token)
+    return _server.Server(url or "", token)
 
 
 def _json(answer: _Answer) -> Any:

@@ -49,7 +49,8 @@ class Server:
     """A server, and as whom it is asked.
 
     Args:
-        url: Such as ``http://127.0.0.1:8460``.
+        url: Such as ``http://127.0.0.1:8460``, or the address of a share link, which also stands
+            for the token.
         token: None: ``HEADWAY_TOKEN``.
 
     Raises:
@@ -57,14 +58,21 @@ class Server:
     """
 
     def __init__(self, url: str, token: str | None = None) -> None:
-        parts = urllib.parse.urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.netloc or not url.isprintable():
+        try:
+            parts = urllib.parse.urlsplit(url)
+            good = parts.scheme in ("http", "https") and parts.netloc and url.isprintable()
+        except (ValueError, AttributeError):
+            good = False
+        if not good:
             raise InvalidArgumentError(
                 "INVALID_ARGUMENT",
                 f"a server is a URL such as http://127.0.0.1:8460, not {url!r}",
             )
-        self.url = url.rstrip("/")
         self._token = os.environ.get("HEADWAY_TOKEN", "") if token is None else token
+        url, share, link = url.partition("/share/")
+        if share:
+            self._token = link.partition("#")[0]
+        self.url = url.rstrip("/")
         if not (self._token.isascii() and self._token.isprintable()):
             raise InvalidArgumentError("INVALID_ARGUMENT", "the token is none")
         handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]

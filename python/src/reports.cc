@@ -132,7 +132,7 @@ Result<Answer> ListRuns(const Question& question) {
         .Field("run", run.label)
         .Field("project", run.project)
         .Field("uid", ToHex(run.uid))
-        .Field("start", FormatTime(WallNs{run.start}))
+        .Field("start", FormatTime(WallNs{report.start.value_or(run.start)}))
         .Field("journals", journals.size())
         .Field("state", RunStateName(report.state))
         .Field("elapsed_ns", report.elapsed_ns);

@@ -97,4 +97,9 @@ Status CheckNewName(std::string_view what, std::string_view name) {
   return OkStatus();
 }
 
+Status CheckGivenName(std::string_view what, std::string_view name) {
+  if (!name.empty()) return CheckNewName(what, name);
+  return {Code::kInvalidArgument, std::string(what) + " must not be empty"};
+}
+
 }  // namespace headway

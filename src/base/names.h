@@ -19,4 +19,7 @@ Status CheckStoredName(std::string_view what, std::string_view name);
 /// some scripts and emoji need them. The empty name passes: it stands for none.
 Status CheckNewName(std::string_view what, std::string_view name);
 
+/// The same where there has to be one.
+Status CheckGivenName(std::string_view what, std::string_view name);
+
 }  // namespace headway

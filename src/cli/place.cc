@@ -85,7 +85,10 @@ Status NoServersBuilt() {
 }
 
 Status ResolveServer(Place* place) {
-  if (place->server.empty() && !place->dirs.empty()) return OkStatus();
+  if (!place->server.empty() && !place->dirs.empty()) {
+    return {Code::kInvalidArgument, "--server and --dir are two places to read from: give one"};
+  }
+  if (!place->dirs.empty()) return OkStatus();
   return ResolveReceiver(place);
 }
 

@@ -123,6 +123,7 @@ class ProjectsCreateCommand final : public Command {
 
   Result<int> Run(const Context& context) override {
     HEADWAY_RETURN_IF_ERROR(ResolveServerOnly(&place_, "projects are"));
+    HEADWAY_RETURN_IF_ERROR(CheckName("PROJECT", project_));
     HEADWAY_RETURN_IF_ERROR(PutServerProject(context, place_, project_, keep_, quota_));
     return 0;
   }

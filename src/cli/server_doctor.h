@@ -16,7 +16,8 @@ namespace headway::cli {
 /// What was found out about it.
 struct ServerEvidence {
   std::string url;
-  bool token = false;   ///< there is one to show it
+  bool token = false;   ///< there is one to show it,
+  bool link = false;    ///< of a share link
   std::string project;  ///< that is meant here
   std::string version;  ///< of this headway
 

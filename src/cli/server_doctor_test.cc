@@ -40,6 +40,15 @@ TEST(JudgeServer, AHealthyOneIsGood) {
   EXPECT_EQ(JudgeServer(Healthy()).size(), 5u);
 }
 
+TEST(JudgeServer, AShareLinkMayAskForItsRunOnly) {
+  ServerEvidence evidence = Healthy();
+  evidence.answer = Status(Code::kPermissionDenied, "why");
+  evidence.link = true;
+  EXPECT_EQ(Faults(evidence), "");
+  evidence.answer = Status(Code::kUnauthenticated, "why");
+  EXPECT_EQ(Faults(evidence), "token problem");
+}
+
 TEST(JudgeServer, OneThatDoesNotAnswer) {
   const std::pair<Code, const char*> cases[] = {
       {Code::kUnavailable, "server problem"},

@@ -84,6 +84,9 @@ void WriteMap(const char* name, const Entries& entries, JsonWriter* json) {
   json->EndObject();
 }
 
+// Whether it was asked for by a share link: such an answer has no etag.
+bool IsShared(const v1::Run& run) { return run.etag().empty(); }
+
 // The fields that journals tell have the names that they have in lists of journals.
 void WriteRun(const v1::Run& run, JsonWriter* json) {
   const RunDetails details = wire::DetailsOf(run);
@@ -101,8 +104,13 @@ void WriteRun(const v1::Run& run, JsonWriter* json) {
   summary.goodput ? json->Double(*summary.goodput) : json->Null();
   json->Key("last_step");
   summary.last_step ? json->Int(*summary.last_step) : json->Null();
-  json->Field("attempts", summary.attempts)
-      .Field("journals", static_cast<std::int64_t>(run.journals()))
+  json->Field("attempts", summary.attempts);
+  if (IsShared(run)) {  // the rest is not told
+    WriteTime("summary_time", run.summary_time(), json);
+    json->EndObject();
+    return;
+  }
+  json->Field("journals", static_cast<std::int64_t>(run.journals()))
       .Field("bytes", run.stored_bytes())
       .Field("group", details.group);
   WriteMap("labels", details.labels, json);
@@ -367,10 +375,13 @@ Status ShowServerRun(const Context& context, const Place& place, const std::stri
   out += "uid " + found.uid() + ", project " + PrintableLine(found.project()) + ", name " +
          PrintableLine(found.name()) + "\n";
   out += ShowDuration(summary.elapsed_ns) + " elapsed since " + ShowTime(found.start()) +
-         " UTC, goodput " + GoodputOf(found) + ", " +
-         ShowCount(static_cast<std::int64_t>(found.journals())) +
-         (found.journals() == 1 ? " journal, " : " journals, ") +
-         ShowBytes(static_cast<std::uint64_t>(found.stored_bytes())) + " stored\n";
+         " UTC, goodput " + GoodputOf(found);
+  if (!IsShared(found)) {
+    out += ", " + ShowCount(static_cast<std::int64_t>(found.journals())) +
+           (found.journals() == 1 ? " journal, " : " journals, ") +
+           ShowBytes(static_cast<std::uint64_t>(found.stored_bytes())) + " stored";
+  }
+  out += "\n";
   Table facts({{"what"}, {"value"}});
   const auto fact = [&facts](const std::string& what, const std::string& value) {
     if (!value.empty()) facts.AddRow({what, value});

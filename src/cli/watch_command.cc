@@ -118,6 +118,7 @@ class WatchCommand final : public Command {
     WatchNews news;
     bool known = false;
     std::string shown;  // when it does not draw
+    bool away = false;  // that was told
     MonoNs next = SystemClock::MonoNow();
     while (true) {
       const Result<bool> looked = feed->Look(&news);
@@ -139,6 +140,10 @@ class WatchCommand final : public Command {
         }
         screen.Draw(page, RowsOf(kStandardOutput) - 1);
       } else if (known) {
+        if (place_.json && news.away != away) {
+          Complain(news.away ? "warning: " + news.trouble : place_.server + " is there again");
+          away = news.away;
+        }
         Tell(context, news, now, &shown);
         if (ended) return 0;
       }

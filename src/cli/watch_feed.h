@@ -16,6 +16,7 @@ namespace headway::cli {
 struct WatchNews {
   Report report;
   std::vector<StepSummary> steps;  ///< the newest ones, in order
+  bool away = false;               ///< the server is
   std::string trouble;             ///< why there is nothing newer; empty: there is
 
   /// What has arrived of it; of a server only.

@@ -78,7 +78,10 @@ class ServerFeed final : public WatchFeed {
     if (!known_) return false;
     *news = news_;
     if (away_) {
-      news->trouble += ", since " + ShowDuration(clock_.Mono() - *away_) + "; it is asked again";
+      const std::int64_t since = clock_.Mono() - *away_;
+      if (since >= kNanosPerSecond) news->trouble += ", since " + ShowDuration(since);
+      news->trouble += "; it is asked again";
+      news->away = true;
     }
     return true;
   }

@@ -219,8 +219,8 @@ Result<v1::AppendJournalsResponse> JournalService::AppendJournals(
             journal::DecodeHeader(reinterpret_cast<const std::byte*>(piece.header().data()),
                                   piece.header().size(), "journal " + ToHex(uid));
         if (!header.ok()) return Bad(header.status().message());
-        HEADWAY_RETURN_IF_ERROR(CheckNewName("the project", header->project));
-        HEADWAY_RETURN_IF_ERROR(CheckNewName("the run's name", header->run));
+        HEADWAY_RETURN_IF_ERROR(CheckGivenName("the project", header->project));
+        HEADWAY_RETURN_IF_ERROR(CheckGivenName("the run's name", header->run));
         if (header->uid != uid) return Bad("the header is of journal " + ToHex(header->uid));
         const Result<bool> purged = store_->WasPurged(header->run_uid);
         if (!purged.ok()) return purged.status();

@@ -59,8 +59,8 @@ Result<std::optional<store::ProjectRow>> ProjectService::Find(const std::string&
 
 Result<v1::Project> ProjectService::Put(const Caller& caller,
                                         const v1::PutProjectRequest& request) {
-  const std::string name = ProjectOf(request.project());
-  HEADWAY_RETURN_IF_ERROR(CheckNewName("the project", name));
+  const std::string& name = request.project();  // none is no way to say "default" here
+  HEADWAY_RETURN_IF_ERROR(CheckGivenName("the project", name));
   if (!caller.run.empty()) return OnlyItsRun(caller);
   if (request.retention_ns() < 0 || request.quota_bytes() < 0) {
     return Status(Code::kInvalidArgument, "retention_ns and quota_bytes are not below 0");

@@ -245,8 +245,7 @@ Result<v1::CreateRunResponse> RunRegistry::Create(const Caller& caller,
   store::RunRow row;
   row.project = ProjectOf(request.project());
   row.name = values.name();
-  if (row.name.empty()) return Bad("a run needs a name");
-  HEADWAY_RETURN_IF_ERROR(CheckNewName("the run's name", row.name));
+  HEADWAY_RETURN_IF_ERROR(CheckGivenName("the run's name", row.name));
   HEADWAY_RETURN_IF_ERROR(CheckNewName("the project", row.project));
   HEADWAY_RETURN_IF_ERROR(CheckDetails(values));
   if (!values.project().empty() && values.project() != row.project) {

@@ -359,6 +359,18 @@ def test_what_a_link_shows(headway: Headway, server: Server) -> None:
     address = ("--server", url.stdout.strip() + "#view")  # the address says who asks
     asked = ("goodput", "r", "--project", "p", "--as-of", f"@{time.time_ns()}", "--json")
     assert headway(*asked, *address).stdout == headway(*asked, env=server.env).stdout
+    code = ("import headway, sys; found = headway.report('r', project='p', as_of=sys.argv[2], "
+            "server=sys.argv[1]); print(found.elapsed_ns)")  # fmt: skip
+    python = [sys.executable, "-c", code, address[1], asked[5]]
+    told = subprocess.run(python, check=True, text=True, stdout=subprocess.PIPE,
+                          env=headway.environment).stdout  # fmt: skip
+    near = json.loads(headway(*asked, *address).stdout)
+    assert int(told) == near["elapsed_ns"]
+    text = headway("runs", "show", "r", "--project", "p", *address).stdout
+    assert "elapsed" in text and "journal" not in text and "stored" not in text
+    facts = headway.json("runs", "show", "r", "--project", "p", *address)
+    assert "elapsed_ns" in facts and not {"journals", "bytes", "labels", "etag"} & facts.keys()
+    assert "the share link is good" in headway("doctor", *address).stdout
     assert "is for run" in headway("goodput", "s", "--project", "p", env=env, code=5).stderr
     assert "has no permission runs.list" in headway("runs", "list", env=env, code=5).stderr
     assert "hw_link_" not in headway("links", "list", "--json", env=server.env).stdout

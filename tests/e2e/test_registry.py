@@ -328,5 +328,9 @@ def test_a_project_keeps_what_it_may(headway: Headway, server: Server) -> None:
     server.start()
     wait_until(lambda: listed(headway, server, "--deleted") == [], "it is removed")
     headway("projects", "list", env=env)
-    for bad in ({"quotaBytes": "-1"}, {"retentionNs": "-1"}, {"project": "a\nb"}):
+    # A variable that is not set is not "default".
+    assert "must not be empty" in headway(
+        "projects", "create", "", "--keep", "1s", env=env, code=2).stderr  # fmt: skip
+    for bad in ({"project": "p", "quotaBytes": "-1"}, {"project": "p", "retentionNs": "-1"},
+                {"project": "a\nb"}, {"project": ""}, {}):  # fmt: skip
         assert refused(server, "ProjectService/PutProject", **bad)[1] == "invalid_argument", bad

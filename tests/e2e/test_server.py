@@ -150,6 +150,14 @@ def test_a_finished_run_is_the_same_everywhere(
     assert first["journals"] == len(journals(headway)) and first["slots_sent"] > 1000
     for seed in range(3):
         same_everywhere(headway, server, f"r{seed}")
+        wait_until(
+            lambda name=f"r{seed}": headway.json("runs", "show", name, env=server.env)["state"]
+            == headway.json("goodput", name)["state"], "what the list tells")  # fmt: skip
+        told = headway.json("runs", "show", f"r{seed}", env=server.env)
+        for key in ("start", "elapsed_ns", "goodput"):
+            assert told[key] == headway.json("goodput", f"r{seed}")[key], key
+    assert "give one" in headway(
+        "goodput", "r0", "--server", server.url, "--dir", str(headway.data), code=2).stderr  # fmt: skip
     again = json.loads(headway("ship", "--json", env=server.env).stdout)
     assert again == {"journals": first["journals"], "slots_sent": 0}
 

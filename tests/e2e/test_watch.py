@@ -225,7 +225,10 @@ def test_a_server_is_watched(headway: Headway, server: Server, tmp_path: Path) -
         assert "completed" in terminal.text.rpartition(LEAVE)[2]
     out, err = lines.communicate(timeout=30)
     reports = [json.loads(line) for line in out.splitlines()]
-    assert lines.returncode == 0 and err == "" and len(reports) > 2
+    assert lines.returncode == 0 and len(reports) > 2
+    first_told, then_told = err.splitlines()
+    assert first_told.startswith("headway: warning: the server is away: ")
+    assert then_told == f"headway: {server.url} is there again"
     assert reports[-1] == headway.json("goodput", "r", env=server.env)
 
 
