@@ -101,6 +101,7 @@ inline constexpr std::uint64_t kAppendSlots = std::uint64_t{4} << 20;
 inline constexpr int kRunsPage = 1000;
 inline constexpr int kAuditPage = 1000;
 inline constexpr int kOperationsPage = 1000;
+inline constexpr int kProcessesPage = 1000;
 inline constexpr int kConfigProblems = 1000;
 inline constexpr int kRowsPage = 100'000;
 inline constexpr int kRowsPageJson = 5'000;

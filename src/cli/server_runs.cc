@@ -2,6 +2,7 @@
 
 #ifdef HEADWAY_REMOTE
 #include <headway/v1/operation_service.pb.h>
+#include <headway/v1/process_service.pb.h>
 #include <headway/v1/project_service.pb.h>
 #include <headway/v1/run_service.pb.h>
 
@@ -68,6 +69,7 @@ void DescribeChange(Description* description, RunChange* change) {
 namespace {
 
 constexpr std::int64_t kRunsShown = 50;
+constexpr std::size_t kProcessesShown = 50;
 constexpr int kPage = 1000;
 
 std::string Time(std::int64_t ns) { return ns == 0 ? "" : ShowTime(ns); }
@@ -84,11 +86,41 @@ void WriteMap(const char* name, const Entries& entries, JsonWriter* json) {
   json->EndObject();
 }
 
+std::string StateOf(const v1::Process& process) {
+  switch (process.state()) {
+    case v1::WRITER_STATE_ALIVE: return "alive";
+    case v1::WRITER_STATE_DEAD: return "dead";
+    default: return "unknown";
+  }
+}
+
+void WriteProcess(const v1::Process& process, JsonWriter* json) {
+  const auto number = [json](const char* name, bool known, std::int64_t value) {
+    json->Key(name);
+    known ? json->Int(value) : json->Null();
+  };
+  json->BeginObject().Field("uid", process.uid()).Field("origin", process.origin());
+  number("rank", process.has_rank(), process.rank());
+  number("local_rank", process.has_local_rank(), process.local_rank());
+  number("world_size", process.has_world_size(), process.world_size());
+  json->Field("host", process.host()).Field("pid", process.pid());
+  number("attempt", process.has_attempt(), process.attempt());
+  json->Field("attempt_key", process.attempt_key())
+      .Field("job_id", process.job_id())
+      .Field("writer", process.name())
+      .Field("software", process.software())
+      .Field("state", StateOf(process));
+  WriteTime("start", process.start_time(), json);
+  WriteTime("heard", process.heard_time(), json);
+  json->Field("records", process.records()).Field("dropped", process.dropped()).EndObject();
+}
+
 // Whether it was asked for by a share link: such an answer has no etag.
 bool IsShared(const v1::Run& run) { return run.etag().empty(); }
 
 // The fields that journals tell have the names that they have in lists of journals.
-void WriteRun(const v1::Run& run, JsonWriter* json) {
+// `processes`: null: they were not asked for.
+void WriteRun(const v1::Run& run, const std::vector<v1::Process>* processes, JsonWriter* json) {
   const RunDetails details = wire::DetailsOf(run);
   const RunSummary summary = wire::SummaryOf(run);
   json->BeginObject()
@@ -109,6 +141,11 @@ void WriteRun(const v1::Run& run, JsonWriter* json) {
     WriteTime("summary_time", run.summary_time(), json);
     json->EndObject();
     return;
+  }
+  if (processes != nullptr) {
+    json->Key("processes").BeginArray();
+    for (const v1::Process& process : *processes) WriteProcess(process, json);
+    json->EndArray();
   }
   json->Field("journals", static_cast<std::int64_t>(run.journals()))
       .Field("bytes", run.stored_bytes())
@@ -132,10 +169,10 @@ void WriteRun(const v1::Run& run, JsonWriter* json) {
   json->EndObject();
 }
 
-std::string JsonOf(const v1::Run& run) {
+std::string JsonOf(const v1::Run& run, const std::vector<v1::Process>* processes = nullptr) {
   std::string text;
   JsonWriter json(&text, 1);
-  WriteRun(run, &json);
+  WriteRun(run, processes, &json);
   return text + "\n";
 }
 
@@ -317,7 +354,7 @@ Status ListServerRuns(const Context& context, const Place& place, const ServerLi
     std::string text;
     JsonWriter json(&text, 1);
     json.BeginArray();
-    for (const v1::Run& run : runs) WriteRun(run, &json);
+    for (const v1::Run& run : runs) WriteRun(run, nullptr, &json);
     json.EndArray();
     *context.out << text << "\n";
     return OkStatus();
@@ -356,14 +393,66 @@ Status ListServerRuns(const Context& context, const Place& place, const ServerLi
   return OkStatus();
 }
 
+namespace {
+
+Result<std::vector<v1::Process>> ProcessesOf(const Place& place, const v1::Run& run) {
+  std::vector<v1::Process> processes;
+  v1::ListProcessesRequest request;
+  request.set_project(place.project);
+  request.set_run(run.uid());
+  do {
+    v1::ListProcessesResponse response;
+    HEADWAY_RETURN_IF_ERROR(CallServer(place, "ProcessService.ListProcesses", request, &response));
+    processes.insert(processes.end(), response.processes().begin(), response.processes().end());
+    request.set_page_token(response.next_page_token());
+  } while (!request.page_token().empty());
+  return processes;
+}
+
+std::string TextOf(const std::vector<v1::Process>& processes, const Terminal& terminal) {
+  Table table({{"process"},
+               {"rank", true},
+               {"host"},
+               {"pid", true},
+               {"attempt", true, 1},
+               {"since (UTC)", false, 2},
+               {"records", true},
+               {"heard (UTC)", false, 3},
+               {"state"}});
+  const std::size_t shown = std::min(processes.size(), kProcessesShown);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const v1::Process& process = processes[i];
+    table.AddRow({process.name().empty() ? process.origin() : process.name(),
+                  process.has_rank() ? std::to_string(process.rank()) : "–", process.host(),
+                  process.pid() == 0 ? "–" : std::to_string(process.pid()),
+                  process.has_attempt() ? std::to_string(process.attempt()) : "–",
+                  Time(process.start_time()), ShowCount(process.records()),
+                  Time(process.heard_time()), StateOf(process)});
+  }
+  std::string out = table.Render(terminal);
+  if (shown < processes.size()) {
+    out += "  and " + ShowCount(static_cast<std::int64_t>(processes.size() - shown)) +
+           " more: --json has them\n";
+  }
+  return out;
+}
+
+}  // namespace
+
 Status ShowServerRun(const Context& context, const Place& place, const std::string& run) {
   v1::GetRunRequest request;
   request.set_project(place.project);
   request.set_run(run);
   v1::Run found;
   HEADWAY_RETURN_IF_ERROR(CallServer(place, "RunService.GetRun", request, &found));
+  std::vector<v1::Process> processes;
+  if (!IsShared(found)) {
+    Result<std::vector<v1::Process>> listed = ProcessesOf(place, found);
+    if (!listed.ok()) return listed.status();
+    processes = *std::move(listed);
+  }
   if (place.json) {
-    *context.out << JsonOf(found);
+    *context.out << JsonOf(found, &processes);
     return OkStatus();
   }
   const RunDetails details = wire::DetailsOf(found);
@@ -402,6 +491,7 @@ Status ShowServerRun(const Context& context, const Place& place, const std::stri
   fact("deleted (UTC)", Time(found.delete_time()));
   fact("etag", found.etag());
   if (!facts.empty()) out += "\n" + facts.Render(context.terminal);
+  if (!processes.empty()) out += "\n" + TextOf(processes, context.terminal);
   *context.out << out;
   return OkStatus();
 }

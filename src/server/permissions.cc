@@ -17,6 +17,7 @@ constexpr PermissionFacts kPermissions[] = {
     {Permission::kRunsUpdate, "runs.update"},
     {Permission::kRunsDelete, "runs.delete"},
     {Permission::kProjectsList, "projects.list"},
+    {Permission::kProjectsGet, "projects.get"},
     {Permission::kProjectsUpdate, "projects.update"},
     {Permission::kOperationsGet, "operations.get"},
     {Permission::kOperationsList, "operations.list"},
@@ -43,9 +44,9 @@ struct RoleFacts {
   Permissions permissions;
 };
 constexpr Permissions kReading(Permission::kRunsList, Permission::kRunsGet,
-                               Permission::kProjectsList, Permission::kOperationsGet,
-                               Permission::kOperationsList, Permission::kServerMetrics,
-                               Permission::kServerGet);
+                               Permission::kProjectsList, Permission::kProjectsGet,
+                               Permission::kOperationsGet, Permission::kOperationsList,
+                               Permission::kServerMetrics, Permission::kServerGet);
 constexpr RoleFacts kRoles[] = {
     {"viewer", kReading},
     {"writer",

@@ -16,6 +16,7 @@ enum class Permission : std::uint8_t {
   kRunsUpdate,
   kRunsDelete,
   kProjectsList,
+  kProjectsGet,
   kProjectsUpdate,
   kOperationsGet,
   kOperationsList,

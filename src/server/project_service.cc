@@ -11,12 +11,14 @@
 namespace headway::server {
 namespace {
 
-v1::Project ToProto(const store::ProjectRow& row) {
+v1::Project ToProto(const store::ProjectRow& row, const Caller& caller) {
   v1::Project project;
   project.set_name(row.name);
   project.set_create_time(row.created);
   project.set_retention_ns(row.retention_ns);
   project.set_quota_bytes(row.quota_bytes);
+  // What the other runs of it are is not for whoever is bound to one.
+  if (!caller.run.empty()) return project;
   project.set_stored_bytes(row.stored_bytes);
   project.set_runs(row.runs);
   return project;
@@ -28,6 +30,9 @@ void ProjectService::AddTo(ConnectRouter* router) {
   router->Add<v1::ListProjectsRequest, v1::ListProjectsResponse>(
       "headway.v1.ProjectService.ListProjects", Permission::kProjectsList, Scope::kByMethod,
       [this](const Caller& caller, const auto&) { return List(caller); });
+  router->Add<v1::GetProjectRequest, v1::Project>(
+      "headway.v1.ProjectService.GetProject", Permission::kProjectsGet, Scope::kByRequest,
+      [this](const Caller& caller, const auto& request) { return Get(caller, request); });
   router->Add<v1::PutProjectRequest, v1::Project>(
       "headway.v1.ProjectService.PutProject", Permission::kProjectsUpdate, Scope::kByRequest,
       [this](const Caller& caller, const auto& request) { return Put(caller, request); });
@@ -39,12 +44,7 @@ Result<v1::ListProjectsResponse> ProjectService::List(const Caller& caller) cons
   v1::ListProjectsResponse response;
   for (const store::ProjectRow& row : *rows) {
     if (!caller.project.empty() && row.name != caller.project) continue;
-    v1::Project* const project = response.add_projects();
-    *project = ToProto(row);
-    if (caller.run.empty()) continue;
-    // What the other runs of it are is not for whoever is bound to one.
-    project->clear_runs();
-    project->clear_stored_bytes();
+    *response.add_projects() = ToProto(row, caller);
   }
   return response;
 }
@@ -55,6 +55,15 @@ Result<std::optional<store::ProjectRow>> ProjectService::Find(const std::string&
   const auto found = std::ranges::find(*rows, name, &store::ProjectRow::name);
   if (found == rows->end()) return std::optional<store::ProjectRow>();
   return std::optional(std::move(*found));
+}
+
+Result<v1::Project> ProjectService::Get(const Caller& caller,
+                                        const v1::GetProjectRequest& request) const {
+  const std::string name = ProjectOf(request.project());
+  const Result<std::optional<store::ProjectRow>> found = Find(name);
+  if (!found.ok()) return found.status();
+  if (found->has_value()) return ToProto(**found, caller);
+  return Status(Code::kNotFound, "no project \"" + name + "\"");
 }
 
 Result<v1::Project> ProjectService::Put(const Caller& caller,
@@ -80,7 +89,7 @@ Result<v1::Project> ProjectService::Put(const Caller& caller,
   HEADWAY_RETURN_IF_ERROR(registry_->PutProject(row, audit));
   const Result<std::optional<store::ProjectRow>> after = Find(name);
   if (!after.ok()) return after.status();
-  return ToProto(after->value_or(row));
+  return ToProto(after->value_or(row), caller);
 }
 
 }  // namespace headway::server

@@ -19,6 +19,7 @@ class ProjectService {
   void AddTo(ConnectRouter* router);
 
   Result<v1::ListProjectsResponse> List(const Caller& caller) const;
+  Result<v1::Project> Get(const Caller& caller, const v1::GetProjectRequest& request) const;
   Result<v1::Project> Put(const Caller& caller, const v1::PutProjectRequest& request);
 
  private:

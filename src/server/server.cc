@@ -27,6 +27,7 @@
 #include "server/live_service.h"
 #include "server/operation_service.h"
 #include "server/pages.h"
+#include "server/process_service.h"
 #include "server/project_service.h"
 #include "server/record_service.h"
 #include "server/roles.h"
@@ -106,6 +107,7 @@ struct Server::Impl {
         registry(store.get(), &upkeep, clock_given),
         runs(&registry, &ledgers, clock_given),
         configs(&registry, &ledgers, store.get(), clock_given),
+        processes(&registry, &ledgers, store.get(), clock_given),
         records(&registry, store.get(), clock_given),
         series(store.get(), &registry, &ledgers, clock_given),
         foreign(
@@ -132,6 +134,7 @@ struct Server::Impl {
     registry.AddTo(&router);
     runs.AddTo(&router);
     configs.AddTo(&router);
+    processes.AddTo(&router);
     records.AddTo(&router);
     series.AddTo(&router);
     projects.AddTo(&router);
@@ -247,6 +250,7 @@ struct Server::Impl {
   RunRegistry registry;
   RunService runs;
   ConfigService configs;
+  ProcessService processes;
   RecordService records;
   SeriesService series;
   ForeignPoints foreign;

@@ -32,11 +32,13 @@ NEEDS = {
     "RunService/ListIntervals": "runs.get",
     "RunService/ListSteps": "runs.get",
     "ConfigService/GetConfig": "runs.get",
+    "ProcessService/ListProcesses": "runs.get",
     "RecordService/ListRecords": "runs.get",
     "SeriesService/WritePoints": "series.write",
     "SeriesService/ListSeries": "runs.get",
     "SeriesService/QuerySeries": "runs.get",
     "ProjectService/ListProjects": "projects.list",
+    "ProjectService/GetProject": "projects.get",
     "ProjectService/PutProject": "projects.update",
     "OperationService/ListOperations": "operations.list",
     "OperationService/GetOperation": "operations.get",
@@ -61,8 +63,8 @@ PATHS = {"live?project=p": "runs.list", "live?project=p&run=r": "runs.get"}
 BY_LINK = {"RunService/GetRun", "RunService/GetReport", "RunService/ListIntervals",
            "RunService/ListSteps", "SeriesService/ListSeries",
            "SeriesService/QuerySeries"}  # fmt: skip
-READING = {"runs.list", "runs.get", "projects.list", "operations.list", "operations.get",
-           "server.get"}  # fmt: skip
+READING = {"runs.list", "runs.get", "projects.list", "projects.get", "operations.list",
+           "operations.get", "server.get"}  # fmt: skip
 ROLES = {
     "viewer": READING,
     "writer": {"journals.append", "series.write", "server.get"},
@@ -168,6 +170,7 @@ def every_request(headway: Headway, server: Server) -> dict[str, Any]:
     requests["SeriesService/ListSeries"] = {"project": "p", "run": "r"}
     requests["SeriesService/QuerySeries"] = {"project": "p", "runs": ["r"]}
     requests["ProjectService/PutProject"] = {"project": "p"}
+    requests["ProjectService/GetProject"] = {"project": "p"}
     requests["OperationService/ListOperations"] = {"project": "p"}
     for verb in ("Get", "Cancel", "Delete"):
         requests[f"OperationService/{verb}Operation"] = {"project": "p", "id": "none"}
@@ -246,6 +249,8 @@ def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
                     inside = True  # so does that
                 elif method == "ProjectService/PutProject":
                     inside = project in ("", "p") and not run
+                elif method == "ProjectService/GetProject":
+                    inside = project in ("", "p")
                 elif method == "RunService/ListRuns" or "OperationService" in method:
                     inside = project in ("", "p")
                 else:

@@ -328,6 +328,8 @@ def test_a_project_keeps_what_it_may(headway: Headway, server: Server) -> None:
     server.start()
     wait_until(lambda: listed(headway, server, "--deleted") == [], "it is removed")
     headway("projects", "list", env=env)
+    assert call(server, "ProjectService/GetProject")["retentionNs"] == str(10**9)
+    assert refused(server, "ProjectService/GetProject", project="q")[1] == "not_found"
     # A variable that is not set is not "default".
     assert "must not be empty" in headway(
         "projects", "create", "", "--keep", "1s", env=env, code=2).stderr  # fmt: skip

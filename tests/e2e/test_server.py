@@ -156,6 +156,28 @@ def test_a_finished_run_is_the_same_everywhere(
         told = headway.json("runs", "show", f"r{seed}", env=server.env)
         for key in ("start", "elapsed_ns", "goodput"):
             assert told[key] == headway.json("goodput", f"r{seed}")[key], key
+    # Who records it.
+    far = headway.json("runs", "show", "r0", env=server.env)["processes"]
+    near = headway.json("runs", "show", "r0")["journals"]
+    assert len(far) == len(near) > 1
+    for key in ("uid", "origin", "host", "pid", "attempt_key", "writer", "software"):
+        assert {one[key] for one in far} == {one[key] for one in near}, key
+    attempts = headway.json("goodput", "r0")["attempts"]
+    assert {one["attempt"] for one in far} - {None} == {one["index"] for one in attempts}
+    assert all(one["state"] == "dead" and one["records"] > 0 for one in far)
+    pages, token = [], ""
+    while True:
+        page = server.call("ProcessService/ListProcesses",
+                           {"run": "r0", "pageSize": 1, "pageToken": token})[1]  # fmt: skip
+        pages += [one["uid"] for one in page["processes"]]
+        token = page.get("nextPageToken", "")
+        if not token:
+            break
+    assert pages == [one["uid"] for one in far]
+    for token in ("x", "0" * 32):
+        asked = {"run": "r0", "pageToken": token}
+        assert server.call("ProcessService/ListProcesses", asked)[0] == 400
+    assert "supervisor" in headway("runs", "show", "r0", env=server.env).stdout
     assert "give one" in headway(
         "goodput", "r0", "--server", server.url, "--dir", str(headway.data), code=2).stderr  # fmt: skip
     again = json.loads(headway("ship", "--json", env=server.env).stdout)
