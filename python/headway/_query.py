@@ -60,8 +60,9 @@ def report(
         dir: Where journals are kept, or several such places; default ``HEADWAY_DIR``, else
             "~/.headway". Where it is given no server is asked.
         server: URL of a server to ask instead of reading journals, or the address of a share link;
-            not beside dir; default ``HEADWAY_SERVER``, but not for a Run of this process. With ``https:`` its certificate must be good;
-            ``HEADWAY_CA`` names a file of authorities that are trusted in place of the system's.
+            not beside dir; default ``HEADWAY_SERVER``, but not for a Run of this process. With
+            ``https:`` its certificate must be good; ``HEADWAY_CA`` names a file of authorities that
+            are trusted in place of the system's.
         token: Who asks there; default ``HEADWAY_TOKEN``.
         window: Only this stretch of time, judged by everything that is known now.
         as_of: What was known at that time.

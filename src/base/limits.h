@@ -68,16 +68,26 @@ inline constexpr std::size_t kMetricsRequestBytes = std::size_t{8} << 10;
 inline constexpr int kMetricsSeconds = 10;
 
 /// The server: connections at a time (further ones wait), requests that wait for a worker and bytes
-/// of all their bodies (further ones are answered 429), bytes of one body and of a request's head,
-/// and seconds that a head, a body or an answer, and the next request may take.
+/// of all their bodies (further ones are answered 429), bytes of one body (of what is sent to be
+/// kept, of a change, of a question) and of a request's head, and seconds that a head, a body or an
+/// answer, and the next request may take.
 inline constexpr std::size_t kServerConnections = 1024;
 inline constexpr std::size_t kServerQueue = 256;
 inline constexpr std::size_t kServerBodyBytes = std::size_t{512} << 20;
 inline constexpr std::size_t kServerRequestBytes = std::size_t{64} << 20;
+inline constexpr std::size_t kServerChangeBytes = std::size_t{16} << 20;
+inline constexpr std::size_t kServerQuestionBytes = std::size_t{1} << 20;
+/// Fields of a request, with those of the messages in it; large requests (when they are
+/// decompressed) that are worked on at once, and bytes from which on one is large; bytes of JSON.
+inline constexpr std::size_t kMessageParts = 1'000'000;
+inline constexpr int kServerLargeRequests = 8;
+inline constexpr std::size_t kServerLargeBytes = std::size_t{8} << 20;
+inline constexpr std::size_t kServerJsonBytes = std::size_t{16} << 20;
 inline constexpr std::size_t kServerHeadBytes = std::size_t{16} << 10;
 inline constexpr std::size_t kServerAnswerBytes = std::size_t{256} << 20;
 inline constexpr int kServerHeadSeconds = 10;
 inline constexpr int kServerBodySeconds = 60;
+inline constexpr int kServerSlowSeconds = 5;
 inline constexpr int kServerIdleSeconds = 120;
 
 /// Bytes of a file with a certificate or a key, and how often the server looks whether they have

@@ -18,6 +18,8 @@ namespace {
 
 constexpr std::int64_t kClockWarningNs = kNanosPerSecond;
 constexpr std::int64_t kClockProblemNs = 60 * kNanosPerSecond;
+constexpr std::int64_t kDiskNeeded = std::int64_t{64} << 20;
+constexpr std::int64_t kDiskWanted = std::int64_t{1} << 30;
 constexpr std::int64_t kExpiresSoonNs = std::int64_t{24} * 3600 * kNanosPerSecond;
 
 // Why it did not answer, or not us.
@@ -60,6 +62,19 @@ Check JudgeClock(const ServerEvidence& evidence) {
           "its clock is " + ShowDuration(off) + (ahead > 0 ? " ahead of" : " behind") +
               " the one here: live runs look longer or shorter than they are",
           "let NTP or chrony set both"};
+}
+
+Check JudgeDisk(const ServerEvidence& evidence) {
+  const std::string found = ShowBytes(static_cast<std::uint64_t>(evidence.free_bytes)) + " of " +
+                            ShowBytes(static_cast<std::uint64_t>(evidence.total_bytes)) +
+                            " are free on the disk of its store";
+  const std::string remedy = "make room there, or let it keep less: headway projects create --keep";
+  if (evidence.free_bytes < kDiskNeeded) {
+    return {"server_disk", Verdict::kProblem, found + "; it takes in nothing when it is full",
+            remedy};
+  }
+  const bool little = evidence.free_bytes < kDiskWanted;
+  return {"server_disk", little ? Verdict::kWarning : Verdict::kGood, found, little ? remedy : ""};
 }
 
 Check JudgeToken(const ServerEvidence& evidence) {
@@ -140,6 +155,8 @@ ServerEvidence GatherServerEvidence(const Place& place, std::string_view version
   evidence.only_project = caller.project();
   evidence.only_run = caller.run();
   evidence.expires = caller.expires();
+  evidence.free_bytes = response.free_bytes();
+  evidence.total_bytes = response.total_bytes();
   return evidence;
 }
 
@@ -172,6 +189,7 @@ std::vector<Check> JudgeServer(const ServerEvidence& evidence) {
   checks.push_back(JudgeToken(evidence));
   checks.push_back(JudgePermissions(evidence));
   checks.push_back(JudgeClock(evidence));
+  if (evidence.total_bytes > 0) checks.push_back(JudgeDisk(evidence));
   if (evidence.server_version == evidence.version) {
     checks.push_back({"server_version", Verdict::kGood,
                       "it is headway " + evidence.server_version + ", as this one", ""});

@@ -29,7 +29,8 @@ struct ServerEvidence {
   std::string name, role;  ///< for whom it takes us
   std::vector<std::string> permissions;
   std::string only_project, only_run;
-  std::int64_t expires = 0;  ///< wall time; 0: never
+  std::int64_t expires = 0;                      ///< wall time; 0: never
+  std::int64_t free_bytes = 0, total_bytes = 0;  ///< of its disk; both 0: not known
 };
 
 /// Asks the server of `place`; changes nothing there.

@@ -40,6 +40,19 @@ TEST(JudgeServer, AHealthyOneIsGood) {
   EXPECT_EQ(JudgeServer(Healthy()).size(), 5u);
 }
 
+TEST(JudgeServer, ADiskThatIsFull) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  for (const auto& [free, faults] : {std::pair(std::int64_t{0}, "server_disk problem"),
+                                     {64 * kMiB - 1, "server_disk problem"},
+                                     {64 * kMiB, "server_disk warning"},
+                                     {1024 * kMiB, ""}}) {
+    ServerEvidence evidence = Healthy();
+    evidence.free_bytes = free;
+    evidence.total_bytes = 4096 * kMiB;
+    EXPECT_EQ(Faults(evidence), faults) << free;
+  }
+}
+
 TEST(JudgeServer, AShareLinkMayAskForItsRunOnly) {
   ServerEvidence evidence = Healthy();
   evidence.answer = Status(Code::kPermissionDenied, "why");

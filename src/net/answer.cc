@@ -83,6 +83,36 @@ void MaskSecret(std::string_view secret, Response* response) {
   }
 }
 
+namespace {
+
+// A varint at the beginning of `bytes`, which then begin behind it; nothing: there is none.
+std::optional<std::uint64_t> TakeVarint(std::string_view* bytes) {
+  std::uint64_t value = 0;
+  for (unsigned shift = 0; shift < 64 && !bytes->empty(); shift += 7) {
+    const auto byte = static_cast<unsigned char>(bytes->front());
+    bytes->remove_prefix(1);
+    value |= std::uint64_t{byte & 0x7fu} << shift;
+    if (byte < 0x80) return value;
+  }
+  return std::nullopt;
+}
+
+// The message (field 2) of a google.rpc.Status, whose code is a varint (field 1).
+std::string_view MessageOf(std::string_view status) {
+  constexpr std::uint64_t kCode = 1 << 3;
+  constexpr std::uint64_t kMessage = 2 << 3 | 2;
+  while (!status.empty()) {
+    const std::optional<std::uint64_t> tag = TakeVarint(&status);
+    const std::optional<std::uint64_t> number = TakeVarint(&status);
+    if (!tag || !number) break;
+    if (*tag == kMessage) return status.substr(0, *number);
+    if (*tag != kCode) break;
+  }
+  return {};
+}
+
+}  // namespace
+
 std::string CleanWords(std::string_view words) {
   std::string line;
   for (const char c : MaskTokens(words)) {
@@ -98,6 +128,9 @@ std::string CleanWords(std::string_view words) {
 
 std::string WordsOf(const Response& response) {
   const std::string_view body = response.body;
+  if (response.Header("content-type").find("protobuf") != std::string_view::npos) {
+    return CleanWords(MessageOf(body));
+  }
   std::string words = WordsOfJson(body);
   if (words.empty()) {
     words = Between(body, "<Message>", "</Message>");

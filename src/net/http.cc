@@ -84,10 +84,12 @@ struct Incoming {
   const Request* request = nullptr;
   bool succeeds = false;  // its status is 200
   bool enough = false;    // the rest is not wanted
+  MonoNs heard;           // when something came last
 };
 
 std::size_t OnBody(char* data, std::size_t size, std::size_t count, void* context) {
   auto* const in = static_cast<Incoming*>(context);
+  in->heard = SystemClock::MonoNow();
   const std::size_t bytes = size * count;
   if (in->succeeds && in->request->on_body) {
     in->enough = !in->request->on_body({data, bytes});
@@ -103,6 +105,7 @@ std::size_t OnBody(char* data, std::size_t size, std::size_t count, void* contex
 
 std::size_t OnHeader(char* data, std::size_t size, std::size_t count, void* context) {
   auto* const in = static_cast<Incoming*>(context);
+  in->heard = SystemClock::MonoNow();
   const std::size_t bytes = size * count;
   const std::string_view line(data, bytes);
   in->header_bytes += bytes;
@@ -202,10 +205,6 @@ class CurlClient final : public HttpClient {
     Set(CURLOPT_TIMEOUT_MS, left_ms);
     const long silence = request.silence_seconds;
     Set(CURLOPT_CONNECTTIMEOUT_MS, silence == 0 ? left_ms : std::min(left_ms, silence * 1000));
-    if (silence != 0) {
-      Set(CURLOPT_LOW_SPEED_LIMIT, 1L);
-      Set(CURLOPT_LOW_SPEED_TIME, silence);
-    }
     Set(CURLOPT_FOLLOWLOCATION, 0L);
     Set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED));
     Set(CURLOPT_USERAGENT, "headway/" HEADWAY_VERSION);
@@ -250,7 +249,7 @@ class CurlClient final : public HttpClient {
   }
 
   // nullopt: interrupted.
-  std::optional<CURLcode> Transfer() {
+  std::optional<CURLcode> Transfer(Incoming* in) {
     constexpr int kLookMs = 100;  // how often it looks whether it is
     if (curl_->multi_add_handle(multi_, handle_) != CURLM_OK) return CURLE_OUT_OF_MEMORY;
     std::optional<CURLcode> done;
@@ -261,10 +260,17 @@ class CurlClient final : public HttpClient {
       while (const CURLMsg* const message = curl_->multi_info_read(multi_, &left)) {
         if (message->msg == CURLMSG_DONE) done = message->data.result;
       }
+      if (!done && IsSilent(*in)) done = CURLE_OPERATION_TIMEDOUT;
       if (!done) curl_->multi_poll(multi_, nullptr, 0, kLookMs, nullptr);
     }
     curl_->multi_remove_handle(multi_, handle_);
     return done;
+  }
+
+  // libcurl's own measure takes a few bytes now and then for nothing.
+  static bool IsSilent(const Incoming& in) {
+    const std::int64_t most = in.request->silence_seconds * kNanosPerSecond;
+    return most != 0 && SystemClock::MonoNow() - in.heard > most;
   }
 
   bool IsInterrupted() const {
@@ -273,9 +279,14 @@ class CurlClient final : public HttpClient {
 
   Status Perform(const std::string& host, Incoming& in) {
     error_[0] = '\0';
-    const std::optional<CURLcode> done = Transfer();
+    in.heard = SystemClock::MonoNow();
+    const std::optional<CURLcode> done = Transfer(&in);
     if (!done) return {Code::kUnavailable, "no answer from " + host + ": interrupted"};
     const CURLcode code = *done;
+    if (code == CURLE_OPERATION_TIMEDOUT && IsSilent(in)) {
+      return {Code::kUnavailable, "nothing has come from " + host + " for " +
+                                      std::to_string(in.request->silence_seconds) + " s"};
+    }
     if (in.too_large) {
       return {Code::kResourceExhausted,
               "the answer of " + host + " is larger than " + std::to_string(in.limit) + " bytes"};

@@ -70,12 +70,14 @@ HttpResponse Refusal(int status, std::string_view why) {
 
 Status Parse(std::string_view type, const std::string& body, Message* request) {
   if (type == kProto) {
+    HEADWAY_RETURN_IF_ERROR(CheckParts(*request->GetDescriptor(), body));
     if (request->ParseFromString(body)) return OkStatus();
     return {Code::kInvalidArgument,
             "the body is no " + std::string(request->GetDescriptor()->full_name())};
   }
   // An empty body is what a client sends for an empty message.
   if (body.empty()) return OkStatus();
+  HEADWAY_RETURN_IF_ERROR(CheckJsonParts(body));
   const auto parsed = google::protobuf::util::JsonStringToMessage(body, request);
   if (parsed.ok()) return OkStatus();
   return {Code::kInvalidArgument, "the body is no " +
@@ -181,6 +183,18 @@ std::vector<std::string> ConnectRouter::Paths() const {
   return paths;
 }
 
+std::size_t ConnectRouter::BodyLimit(std::string_view path) const {
+  const auto method = methods_.find(path);
+  if (method == methods_.end()) return limits::kServerQuestionBytes;
+  switch (method->second.permission) {
+    case Permission::kJournalsAppend:
+    case Permission::kSeriesWrite: return limits::kServerRequestBytes;
+    case Permission::kRunsCreate:
+    case Permission::kRunsUpdate: return limits::kServerChangeBytes;
+    default: return limits::kServerQuestionBytes;
+  }
+}
+
 std::optional<HttpResponse> ConnectRouter::Refuse(const HttpRequest& head) const {
   const Result<Caller> caller = authenticate_(head);
   if (!caller.ok()) return ErrorResponse(caller.status());
@@ -234,17 +248,29 @@ HttpResponse ConnectRouter::Answer(const HttpRequest& request) const {
         {Code::kDeadlineExceeded, "nobody waits for the answer any more: the server is too busy"});
   }
   const std::string type = MediaType(request.Header("content-type"));
+  const std::size_t most = type == kJson
+                               ? std::min(BodyLimit(request.path), limits::kServerJsonBytes)
+                               : BodyLimit(request.path);
   const std::string_view encoding = request.Header("content-encoding");
   const bool as_it_is = encoding.empty() || encoding == "identity";
   std::string unpacked;
   if (!as_it_is) {
-    Result<std::string> whole = encoding == kZstd
-                                    ? Decompress(request.body, limits::kServerRequestBytes)
-                                    : Gunzip(request.body, limits::kServerRequestBytes);
+    Result<std::string> whole =
+        encoding == kZstd ? Decompress(request.body, most) : Gunzip(request.body, most);
     if (!whole.ok()) return ErrorResponse(whole.status());
     unpacked = *std::move(whole);
   }
   const std::string& body = as_it_is ? request.body : unpacked;
+  if (body.size() > most) {
+    return ErrorResponse(
+        {Code::kInvalidArgument, "JSON has at most " + std::to_string(most) + " bytes here"});
+  }
+  const LargeRequests::Leave leave(large_, large_ == nullptr ? 0 : body.size());
+  if (!leave.status().ok()) {
+    HttpResponse response = ErrorResponse(leave.status());
+    response.headers.emplace_back("Retry-After", "1");
+    return response;
+  }
   const std::unique_ptr<Message> message = method.make();
   if (const Status parsed = Parse(type, body, message.get()); !parsed.ok()) {
     return ErrorResponse(parsed);

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "base/uid.h"
 #include "server/http_server.h"
+#include "server/message_parts.h"
 #include "server/permissions.h"
 
 /// The unary Connect protocol: a method is a POST to `/<package>.<Service>/<Method>` whose body is
@@ -61,8 +62,10 @@ using Authenticate = std::function<Result<Caller>(const HttpRequest& head)>;
 class ConnectRouter {
  public:
   /// `log` (may be empty) is told what the operator should know: errors of the server itself.
-  explicit ConnectRouter(Authenticate authenticate, std::function<void(const Status&)> log = {})
-      : authenticate_(std::move(authenticate)), log_(std::move(log)) {}
+  /// `large` (may be null) must outlive it.
+  explicit ConnectRouter(Authenticate authenticate, std::function<void(const Status&)> log = {},
+                         LargeRequests* large = nullptr)
+      : authenticate_(std::move(authenticate)), log_(std::move(log)), large_(large) {}
 
   /// `name` is the full name of the method as in proto/, "headway.v1.RunService.GetReport".
   /// Only who has `permission` may call it.
@@ -93,6 +96,9 @@ class ConnectRouter {
   HttpResponse Answer(const HttpRequest& request) const;
   /// Answers one that is refused whatever its body says, before that is read; nothing otherwise.
   std::optional<HttpResponse> Refuse(const HttpRequest& head) const;
+  /// Bytes that the body of a method's request may have, also when it is decompressed: who only
+  /// reads asks in few words.
+  std::size_t BodyLimit(std::string_view path) const;
 
  private:
   struct Method {
@@ -108,6 +114,7 @@ class ConnectRouter {
 
   Authenticate authenticate_;
   std::function<void(const Status&)> log_;
+  LargeRequests* large_;
   std::function<Status(const Caller&)> link_use_;
   std::map<std::string, Method, std::less<>> methods_;  // by path
 };

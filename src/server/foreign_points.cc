@@ -427,16 +427,23 @@ HttpResponse ForeignPoints::Answer(const HttpRequest& request) {
   if (std::optional<HttpResponse> refusal = Refuse(request)) return *std::move(refusal);
   const bool otlp = request.path == kOtlp;
   const std::string_view encoding = request.Header("content-encoding");
+  const std::size_t most = IsJson(request) ? limits::kServerJsonBytes : limits::kServerRequestBytes;
   std::string unpacked;
   if (!encoding.empty() && encoding != "identity") {
     const auto unpack = encoding == "snappy" ? &UnpackSnappy
                         : encoding == "gzip" ? &Gunzip
                                              : &Decompress;
-    Result<std::string> whole = unpack(request.body, limits::kServerRequestBytes);
+    Result<std::string> whole = unpack(request.body, most);
     if (!whole.ok()) return Error(request, whole.status());
     unpacked = *std::move(whole);
   }
   const std::string& body = encoding.empty() || encoding == "identity" ? request.body : unpacked;
+  if (body.size() > most) {
+    return Error(request, {Code::kInvalidArgument,
+                           "JSON has at most " + std::to_string(most) + " bytes here"});
+  }
+  const LargeRequests::Leave leave(large_, large_ == nullptr ? 0 : body.size());
+  if (!leave.status().ok()) return Error(request, leave.status());
   Result<Caller> caller = authenticate_(request);
   if (!caller.ok()) return Error(request, caller.status());
   Result<Asked> asked = ParseQuery(request.query);

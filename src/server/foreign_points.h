@@ -31,13 +31,15 @@ class ForeignPoints {
   static constexpr std::string_view kRemoteWrite = "/api/v1/write";
   static constexpr std::string_view kOtlp = "/v1/metrics";
 
-  /// All must outlive it; `log` is told what the operator should know: errors of the server itself.
+  /// All must outlive it, `large` may be null; `log` is told what the operator should know: errors
+  /// of the server itself.
   ForeignPoints(store::SeriesStore* store, RunRegistry* registry, Authenticate authenticate,
-                std::function<void(const Status&)> log)
+                std::function<void(const Status&)> log, LargeRequests* large)
       : store_(store),
         registry_(registry),
         authenticate_(std::move(authenticate)),
-        log_(std::move(log)) {}
+        log_(std::move(log)),
+        large_(large) {}
 
   static bool Has(std::string_view path) { return path == kRemoteWrite || path == kOtlp; }
 
@@ -57,6 +59,7 @@ class ForeignPoints {
   RunRegistry* registry_;
   Authenticate authenticate_;
   std::function<void(const Status&)> log_;
+  LargeRequests* large_;
   ForeignPointCounts counts_;
   std::function<void(const RunUid&)> on_points_;
 };

@@ -46,6 +46,10 @@ constexpr std::chrono::seconds kLinger(1);
 constexpr std::size_t kLingerBytes = limits::kServerRequestBytes;
 constexpr std::chrono::milliseconds kAcceptAgain(100);
 constexpr std::size_t kReadBytes = std::size_t{64} << 10;
+constexpr std::size_t kReserveBytes = std::size_t{8} << 20;
+// Whoever sends less of a body than this, in bytes a second, gives way to others when room is
+// short.
+constexpr std::size_t kBodyRate = std::size_t{64} << 10;
 constexpr std::size_t kUnaskedBytes = std::size_t{64} << 10;  // that come while a stream is sent
 constexpr std::int64_t kPulseNs = limits::kServerPulseSeconds * kNanosPerSecond;
 constexpr unsigned char kTlsHandshake = 22;  // the first byte of whoever speaks TLS
@@ -322,8 +326,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
                                 static_cast<std::int64_t>(bytes >> 20));
   }
 
+  // Room for what is read next. Where there is none, those that hold some and hardly send any more
+  // are cut off, the one that holds most first.
   bool TakeBodyBytes(std::uint64_t bytes) {
-    if (bytes > commons_.options.body_bytes_limit - commons_.body_bytes) return false;
+    while (bytes > commons_.options.body_bytes_limit - commons_.body_bytes) {
+      std::shared_ptr<Connection> most;
+      for (const std::shared_ptr<Connection>& one : commons_.busy) {
+        if (one.get() == this || !one->IsSlow()) continue;
+        if (most == nullptr || one->body_bytes_ > most->body_bytes_) most = one;
+      }
+      if (most == nullptr) return false;
+      most->Close();
+    }
     commons_.body_bytes += bytes;
     body_bytes_ += bytes;
     return true;
@@ -331,6 +345,27 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void ReturnBodyBytes() {
     commons_.body_bytes -= body_bytes_;
     body_bytes_ = 0;
+    window_.reset();
+  }
+
+  // How much of a body comes is looked at in windows of time.
+  void NoteBodyBytes(std::size_t size) {
+    came_in_window_ += size;
+    const MonoNs now = SystemClock::MonoNow();
+    const std::int64_t passed = now - *window_;
+    if (passed < commons_.options.slow_body_ns) return;
+    was_slow_ = IsSlow(passed);
+    window_ = now;
+    came_in_window_ = 0;
+  }
+  bool IsSlow(std::int64_t passed) const {
+    const auto least = static_cast<double>(kBodyRate) * static_cast<double>(passed) / 1e9;
+    return static_cast<double>(came_in_window_) < least;
+  }
+  bool IsSlow() const {
+    if (!window_ || body_bytes_ == 0) return false;
+    const std::int64_t passed = SystemClock::MonoNow() - *window_;
+    return passed < commons_.options.slow_body_ns ? was_slow_ : IsSlow(passed);
   }
 
   // The way to and from the client: the socket, or TLS on it.
@@ -511,10 +546,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
     body_limit_ = verdict.limit;
     left_ = parser_->content_length().value_or(0);
     if (left_ > body_limit_ || (parser_->chunked() && body_limit_ == 0)) {
-      return Refuse(TooLarge(body_limit_));
+      return Refuse(TellTooLarge());
     }
-    if (!TakeBodyBytes(left_)) return Refuse(TooManyBytes());
-    request_.body.reserve(left_);
+    window_ = SystemClock::MonoNow();
+    was_slow_ = false;
+    came_in_window_ = 0;
+    request_.body.reserve(std::min<std::uint64_t>(left_, kReserveBytes));
     if (parser_->chunked()) {
       chunk_refusal_.reset();
       parser_->on_chunk_header(on_chunk_);
@@ -528,12 +565,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Write(asio::buffer(kContinue), &Connection::OnContinued);
   }
 
-  HttpResponse TellBusy(std::string_view line) const {
-    HttpResponse response = Busy(line);
-    if (commons_.options.busy_status) {
-      response.status = commons_.options.busy_status(request_.path);
-    }
-    return response;
+  HttpResponse TellBusy(std::string_view line) const { return Dressed(Busy(line)); }
+  HttpResponse TellTooLarge() const { return Dressed(TooLarge(body_limit_)); }
+  HttpResponse Dressed(HttpResponse refusal) const {
+    if (!commons_.options.dress) return refusal;
+    return commons_.options.dress(request_.path, std::move(refusal));
   }
 
   HttpResponse TooManyBytes() {
@@ -550,6 +586,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void TakeBody() {
     if (parser_->chunked()) return TakeChunks();
     const std::size_t size = std::min<std::uint64_t>(left_, end_ - begin_);
+    if (!TakeBodyBytes(size)) return Refuse(TooManyBytes());
     request_.body.append(in_.data() + begin_, size);
     begin_ += size;
     left_ -= size;
@@ -561,6 +598,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (left_ == 0) return Dispatch();
     const std::size_t have = request_.body.size();
     const std::size_t size = std::min<std::uint64_t>(left_, kReadBytes);
+    if (const std::uint64_t more = have + size - std::min(have + size, body_bytes_);
+        !TakeBodyBytes(more)) {
+      return Refuse(TooManyBytes());
+    }
     request_.body.resize(have + size);
     reading_ = size;
     ReadSome(asio::buffer(request_.body.data() + have, size), Then(&Connection::OnBodyBytes));
@@ -569,6 +610,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void OnBodyBytes(error_code error, std::size_t size) {
     if (error) return Close();
     request_.body.resize(request_.body.size() - reading_ + size);
+    NoteBodyBytes(size);
     left_ -= size;
     ReadBody();
   }
@@ -594,30 +636,37 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void OnChunkBytes(error_code error, std::size_t size) {
     if (error) return Close();
+    NoteBodyBytes(size);
     end_ += size;
     TakeChunks();
   }
 
   void OnChunk(std::uint64_t size, error_code* error) {
-    const std::uint64_t before = body_bytes_;
+    const std::uint64_t before = request_.body.size();
     if (size > body_limit_ - before) {
-      chunk_refusal_ = TooLarge(body_limit_);
-    } else if (!TakeBodyBytes(size)) {
-      chunk_refusal_ = TooManyBytes();
-    }
-    if (chunk_refusal_) {
+      chunk_refusal_ = TellTooLarge();
       *error = http::error::body_limit;
       return;
     }
-    const std::chrono::seconds more = TimeFor(body_bytes_) - TimeFor(before);
+    const std::chrono::seconds more = TimeFor(before + size) - TimeFor(before);
     if (more.count() == 0) return;
     timer_.expires_at(timer_.expiry() + more);
     AwaitDeadline();
   }
 
+  void OnChunkBody(std::string_view bytes, error_code* error) {
+    if (TakeBodyBytes(bytes.size())) {
+      request_.body.append(bytes);
+      return;
+    }
+    chunk_refusal_ = TooManyBytes();
+    *error = http::error::body_limit;
+  }
+
   // The answer.
 
   void Dispatch() {
+    window_.reset();  // all of it has come
     parser_.reset();
     NoDeadline();
     failed_ = false;
@@ -830,14 +879,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::size_t body_limit_ = 0;
   bool awaits_head_ = false;      // of its first request
   std::uint64_t body_bytes_ = 0;  // accounted for
-  std::uint64_t left_ = 0;        // of the body, to come
-  std::size_t reading_ = 0;       // bytes at the body's end that are being read
+  std::optional<MonoNs> window_;  // when it began, while a body comes
+  std::uint64_t came_in_window_ = 0;
+  bool was_slow_ = false;    // in the window before
+  std::uint64_t left_ = 0;   // of the body, to come
+  std::size_t reading_ = 0;  // bytes at the body's end that are being read
   std::optional<HttpResponse> chunk_refusal_;
   std::function<void(std::uint64_t, beast::string_view, error_code&)> on_chunk_ =
       [this](std::uint64_t size, beast::string_view, error_code& error) { OnChunk(size, &error); };
   std::function<std::size_t(std::uint64_t, beast::string_view, error_code&)> on_chunk_body_ =
-      [this](std::uint64_t, beast::string_view bytes, error_code&) {
-        request_.body.append(bytes.data(), bytes.size());
+      [this](std::uint64_t, beast::string_view bytes, error_code& error) {
+        OnChunkBody({bytes.data(), bytes.size()}, &error);
         return bytes.size();
       };
 

@@ -120,14 +120,16 @@ struct HttpServerOptions {
   int head_seconds = limits::kServerHeadSeconds;  ///< for the head of a request to arrive
   int body_seconds = limits::kServerBodySeconds;  ///< for its body, and to take an answer
   int idle_seconds = limits::kServerIdleSeconds;  ///< between requests of a connection
+  /// Where body_bytes_limit is reached, bodies of which hardly anything came for so long make room.
+  std::int64_t slow_body_ns = std::int64_t{limits::kServerSlowSeconds} * 1'000'000'000;
   /// With it clients have to speak TLS; a handshake counts as part of the first head. The files are
   /// read again when they change.
   std::optional<TlsFiles> tls = std::nullopt;
   /// Is told what came of such a change. By the thread that reads.
   std::function<void(const Status&)> on_tls_files = {};
-  /// The status of what is refused because there is too much at once, by the path; empty: 429. By
-  /// the thread that reads.
-  std::function<int(std::string_view path)> busy_status = {};
+  /// Puts what is refused here (429: too much at once, 413: too large) as those expect it who ask
+  /// for this path; empty: a line of text. By the thread that reads.
+  std::function<HttpResponse(std::string_view path, HttpResponse refusal)> dress = {};
   HttpStats* stats = nullptr;  ///< counted there; may be null; must outlive the server
   /// Is told of every request that is answered. By the thread that reads: it must be quick.
   std::function<void(const HttpOutcome&)> on_answer = {};

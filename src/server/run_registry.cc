@@ -263,6 +263,12 @@ Result<v1::CreateRunResponse> RunRegistry::Create(const Caller& caller,
   } else if (!request.request_id().empty()) {
     row.uid = DeriveUid<RunUid>("request/" + row.project + "/" + request.request_id());
   }
+  // What stands for another run already would lead there, and not to this one.
+  const Result<store::RunRow> other = Find(Caller{}, row.project, row.name);
+  if (other.ok() && other->name != row.name && other->uid != row.uid) {
+    return Status(Code::kAlreadyExists, "\"" + row.name + "\" is run " + ToHex(other->uid) +
+                                            ", which is called so in lists");
+  }
   row.details = wire::DetailsOf(values);
   row.creator = caller.name;
   row.created = clock_->Wall().ns;

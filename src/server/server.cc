@@ -16,6 +16,7 @@
 #include "base/limits.h"
 #include "base/time_format.h"
 #include "formats/prometheus/writer.h"
+#include "net/url.h"
 #include "server/access.h"
 #include "server/config_service.h"
 #include "server/connect.h"
@@ -97,7 +98,8 @@ Result<std::optional<ServerCertificate>> FindCertificate(const ServerOptions& op
 struct Server::Impl {
   Impl(Access access_found, std::unique_ptr<store::Store> opened,
        std::unique_ptr<Roles> roles_found, std::unique_ptr<Tokens> tokens_found,
-       std::unique_ptr<Links> links_found, std::span<const PageFile> page, const Clock* clock_given)
+       std::unique_ptr<Links> links_found, std::span<const PageFile> page, const std::string& dir,
+       const Clock* clock_given)
       : access(std::move(access_found)),
         store(std::move(opened)),
         ledgers({store.get(), store.get(), store.get()}, clock_given),
@@ -113,16 +115,16 @@ struct Server::Impl {
         foreign(
             store.get(), &registry,
             [this](const HttpRequest& head) { return access.Authenticate(head); },
-            [this](const Status& status) { Log(status); }),
+            [this](const Status& status) { Log(status); }, &large),
         projects(store.get(), clock_given),
         operations(store.get(), &upkeep, clock_given),
-        itself(clock_given),
+        itself(dir, clock_given),
         roles(std::move(roles_found)),
         tokens(std::move(tokens_found)),
         links(std::move(links_found)),
         pages(page),
         router([this](const HttpRequest& head) { return access.Authenticate(head); },
-               [this](const Status& status) { Log(status); }),
+               [this](const Status& status) { Log(status); }, &large),
         live([this](const HttpRequest& head) { return access.Authenticate(head); },
              [this](const Caller& caller) { return links->NoteUse(caller); }, &registry, &hub),
         clock(clock_given) {
@@ -164,8 +166,24 @@ struct Server::Impl {
     return path == LiveService::kPath || path.starts_with(Links::kPath) || pages.Has(path);
   }
 
+  // A page of anybody's may have a browser ask under a name of its own that leads to this machine:
+  // without access control only names of this machine are answered.
+  std::optional<HttpResponse> RefuseByName(const HttpRequest& head) const {
+    if (!token_path.empty()) return std::nullopt;
+    const auto is_ours = [](std::string_view authority) {
+      return net::IsLoopback("http://" + std::string(authority));
+    };
+    const std::string_view origin = head.Header("origin");
+    const bool from_here = origin.empty() || is_ours(net::AuthorityOf(origin));
+    if (from_here && is_ours(head.Header("host"))) return std::nullopt;
+    return ErrorResponse({Code::kPermissionDenied,
+                          "a server without access control is asked as localhost or 127.0.0.1, by "
+                          "pages of this machine only"});
+  }
+
   // Whatever needs no body is known by the head.
   std::optional<HttpResponse> RefuseByHead(const HttpRequest& head) const {
+    if (std::optional<HttpResponse> refusal = RefuseByName(head)) return refusal;
     if (ForeignPoints::Has(head.path)) return foreign.Refuse(head);
     if (!IsPage(head.path)) return router.Refuse(head);
     if (SeesToItself(head.path)) return std::nullopt;
@@ -175,7 +193,29 @@ struct Server::Impl {
     return refusal;
   }
 
+  std::size_t BodyLimit(const HttpRequest& head) const {
+    return ForeignPoints::Has(head.path) ? limits::kServerRequestBytes
+                                         : router.BodyLimit(head.path);
+  }
+
+  HttpResponse Dress(std::string_view path, HttpResponse refusal) const {
+    // Prometheus takes a 429 for a refusal, unless it is told not to.
+    if (ForeignPoints::Has(path)) {
+      if (refusal.status == 429) refusal.status = 503;
+      return refusal;
+    }
+    if (!router.Has(path)) return refusal;
+    const Code code = refusal.status == 429 ? Code::kResourceExhausted : Code::kInvalidArgument;
+    std::string_view line = refusal.body;
+    line.remove_suffix(line.ends_with('\n') ? 1 : 0);
+    HttpResponse dressed = ErrorResponse({code, std::string(line)});
+    dressed.status = refusal.status;
+    dressed.headers.insert(dressed.headers.end(), refusal.headers.begin(), refusal.headers.end());
+    return dressed;
+  }
+
   HttpResponse Answer(const HttpRequest& request) {
+    if (std::optional<HttpResponse> refusal = RefuseByName(request)) return *std::move(refusal);
     if (ForeignPoints::Has(request.path)) return foreign.Answer(request);
     if (!IsPage(request.path)) return router.Answer(request);  // which refuses by the head, too
     if (std::optional<HttpResponse> refusal = RefuseByHead(request)) return *std::move(refusal);
@@ -253,6 +293,7 @@ struct Server::Impl {
   ProcessService processes;
   RecordService records;
   SeriesService series;
+  LargeRequests large;
   ForeignPoints foreign;
   ProjectService projects;
   OperationService operations;
@@ -303,7 +344,8 @@ Result<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   Result<std::unique_ptr<Links>> links = Links::Load(store.get(), clock);
   if (!links.ok()) return links.status();
   auto impl = std::make_unique<Impl>(std::move(access), std::move(store), *std::move(roles),
-                                     *std::move(tokens), *std::move(links), options.page, clock);
+                                     *std::move(tokens), *std::move(links), options.page,
+                                     options.dir, clock);
   impl->token_path = std::move(token_path);
   impl->store_path = options.store_path;
   impl->is_loopback = IsLoopback(options.address);
@@ -311,16 +353,15 @@ Result<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   Impl* const raw = impl.get();
   http_options.stats = &impl->http_stats;
   http_options.on_tls_files = [raw](const Status& status) { raw->TellOfCertificate(status); };
-  // Prometheus takes a 429 for a refusal, unless it is told not to.
-  http_options.busy_status = [](std::string_view path) {
-    return ForeignPoints::Has(path) ? 503 : 429;
+  http_options.dress = [raw](std::string_view path, HttpResponse refusal) {
+    return raw->Dress(path, std::move(refusal));
   };
   http_options.on_answer = [raw](const HttpOutcome& outcome) { raw->metrics->Count(outcome); };
   Result<std::unique_ptr<HttpServer>> http = HttpServer::Start(
       http_options,
       [raw](const HttpRequest& head) -> BodyVerdict {
-        if (raw->IsPage(head.path)) return {};
-        return {.limit = limits::kServerRequestBytes, .refusal = raw->RefuseByHead(head)};
+        if (raw->IsPage(head.path)) return {.refusal = raw->RefuseByName(head)};
+        return {.limit = raw->BodyLimit(head), .refusal = raw->RefuseByHead(head)};
       },
       [raw](const HttpRequest& request) { return raw->Answer(request); });
   if (!http.ok()) return http.status();

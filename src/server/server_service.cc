@@ -1,5 +1,8 @@
 #include "server/server_service.h"
 
+#include <sys/statvfs.h>
+
+#include <cstdint>
 #include <string>
 
 #include "server/permissions.h"
@@ -29,6 +32,11 @@ v1::GetServerResponse ServerService::GetServer(const Caller& caller) const {
   who->set_project(caller.project);
   who->set_run(caller.run);
   who->set_expires(caller.expires);
+  struct statvfs space;
+  if (::statvfs(dir_.c_str(), &space) == 0) {
+    response.set_free_bytes(static_cast<std::int64_t>(space.f_bavail * space.f_frsize));
+    response.set_total_bytes(static_cast<std::int64_t>(space.f_blocks * space.f_frsize));
+  }
   return response;
 }
 

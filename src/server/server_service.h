@@ -2,6 +2,9 @@
 
 #include <headway/v1/server_service.pb.h>
 
+#include <string>
+#include <utility>
+
 #include "base/clock.h"
 #include "base/status.h"
 #include "server/connect.h"
@@ -11,14 +14,15 @@ namespace headway::server {
 /// ServerService of proto/. Any thread.
 class ServerService {
  public:
-  /// The clock must outlive it.
-  explicit ServerService(const Clock* clock) : clock_(clock) {}
+  /// The clock must outlive it. `dir`: where the store lies.
+  ServerService(std::string dir, const Clock* clock) : dir_(std::move(dir)), clock_(clock) {}
 
   void AddTo(ConnectRouter* router);
 
   v1::GetServerResponse GetServer(const Caller& caller) const;
 
  private:
+  std::string dir_;
   const Clock* clock_;
 };
 

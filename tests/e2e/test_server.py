@@ -178,8 +178,8 @@ def test_a_finished_run_is_the_same_everywhere(
         asked = {"run": "r0", "pageToken": token}
         assert server.call("ProcessService/ListProcesses", asked)[0] == 400
     assert "supervisor" in headway("runs", "show", "r0", env=server.env).stdout
-    assert "give one" in headway(
-        "goodput", "r0", "--server", server.url, "--dir", str(headway.data), code=2).stderr  # fmt: skip
+    both = ("--server", server.url, "--dir", str(headway.data))
+    assert "give one" in headway("goodput", "r0", *both, code=2).stderr
     again = json.loads(headway("ship", "--json", env=server.env).stdout)
     assert again == {"journals": first["journals"], "slots_sent": 0}
 

@@ -179,7 +179,10 @@ void LooseSources::Forget(std::int64_t run_id) {
 class SqliteStore::LooseWriter {
  public:
   LooseWriter(Connection* connection, LooseSource* source, std::int64_t run_id)
-      : connection_(connection), source_(source), run_id_(run_id) {}
+      : connection_(connection),
+        source_(source),
+        run_id_(run_id),
+        makes_series_(connection, run_id) {}
 
   Status Add(const LoosePoints& points, LooseOutcome* outcome);
   /// Puts chunks together where there are many. How many bytes more are kept.
@@ -204,37 +207,24 @@ class SqliteStore::LooseWriter {
   Connection* connection_;
   LooseSource* source_;
   std::int64_t run_id_;
-  std::int64_t run_series_ = -1;  // not counted yet
+  SeriesMaker makes_series_;
   std::int64_t bytes_ = 0;
 };
 
 // nullptr: there would be too many.
 Result<LooseSource::Series*> SqliteStore::LooseWriter::Make(std::string_view key,
                                                             LooseOutcome* outcome) {
-  if (run_series_ < 0) {
-    Query count(connection_, kWrite,
-                "SELECT count(*) FROM point_source JOIN series ON series.source_id = "
-                "point_source.id WHERE point_source.run_id = ?",
-                run_id_);
-    if (!count.Next()) return count.status();
-    run_series_ = count.Integer(0);
-  }
   series::ByteReader in(key);
   const std::string_view name = in.Bytes(in.Varint());
   const std::string_view unit = in.Bytes(in.Varint());
   const std::string_view labels = key.substr(key.size() - in.left());
-  if (run_series_ >= static_cast<std::int64_t>(limits::kRunSeries)) {
+  const Result<std::int64_t> id = makes_series_.Make(source_->id, name, unit, labels);
+  HEADWAY_RETURN_IF_ERROR(id.status());
+  if (*id == 0) {
     if (outcome->too_many == 0) outcome->too_many_metric = name;
     return static_cast<LooseSource::Series*>(nullptr);
   }
-  std::string empty;
-  series::AppendSummary({}, &empty);
-  Query make(connection_, kWrite,
-             "INSERT INTO series (source_id, name, unit, labels, summary) VALUES (?, ?, ?, ?, ?)",
-             source_->id, Text{name}, Text{unit}, labels, std::string_view(empty));
-  HEADWAY_RETURN_IF_ERROR(make.Run());
-  ++run_series_;
-  const LooseSource::Series made{connection_->LastId(), std::numeric_limits<std::int64_t>::min()};
+  const LooseSource::Series made{*id, std::numeric_limits<std::int64_t>::min()};
   return &source_->series.emplace(key, made).first->second;
 }
 
@@ -351,7 +341,7 @@ Result<std::int64_t> SqliteStore::LooseWriter::Finish() {
   } else if (source_->small >= kSmallMost) {
     HEADWAY_RETURN_IF_ERROR(JoinSmall());
   }
-  return bytes_;
+  return bytes_ + makes_series_.bytes();
 }
 
 Status SqliteStore::LooseWriter::Remove(const std::vector<std::int64_t>& rows) {

@@ -33,11 +33,32 @@ struct IdFrame {
   std::vector<std::vector<double>> columns;  // [ids]
 };
 
+/// Series that are not there yet, of one run, within one transaction.
+class SeriesMaker {
+ public:
+  SeriesMaker(Connection* connection, std::int64_t run_id)
+      : connection_(connection), run_id_(run_id) {}
+
+  /// The id of the row that it makes; 0: the run has limits::kRunSeries already.
+  Result<std::int64_t> Make(std::int64_t source_id, std::string_view name, std::string_view unit,
+                            std::string_view labels);
+  /// What those that it made take, about.
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  static constexpr std::int64_t kSummaryBytes = 128;
+
+  Connection* connection_;
+  std::int64_t run_id_;
+  std::int64_t run_series_ = -1;  // not counted yet
+  std::int64_t bytes_ = 0;
+};
+
 /// Points of one source on their way into the database, within one transaction.
 class SqliteStore::PointWriter {
  public:
   PointWriter(Connection* connection, std::int64_t source_id, std::int64_t run_id)
-      : connection_(connection), source_id_(source_id), run_id_(run_id) {}
+      : connection_(connection), source_id_(source_id), makes_series_(connection, run_id) {}
 
   Status Add(const PointFrame& frame);
   /// Puts frames together where there are enough of them. How many bytes more are kept.
@@ -59,8 +80,7 @@ class SqliteStore::PointWriter {
 
   Connection* connection_;
   std::int64_t source_id_;
-  std::int64_t run_id_;
-  std::int64_t run_series_ = -1;  // not counted yet
+  SeriesMaker makes_series_;
   std::int64_t bytes_ = 0;
   std::map<SeriesKey, std::int64_t> ids_;
   std::set<std::int64_t> shapes_;

@@ -108,6 +108,30 @@ Status Damaged(const std::string& what) {
   return {Code::kDataLoss, what + " is damaged; examine the disk, and restore a copy of the file"};
 }
 
+Result<std::int64_t> SeriesMaker::Make(std::int64_t source_id, std::string_view name,
+                                       std::string_view unit, std::string_view labels) {
+  if (run_series_ < 0) {
+    Query count(connection_, kWrite,
+                "SELECT count(*) FROM point_source JOIN series ON series.source_id = "
+                "point_source.id WHERE point_source.run_id = ?",
+                run_id_);
+    if (!count.Next()) return count.status();
+    run_series_ = count.Integer(0);
+  }
+  if (run_series_ >= static_cast<std::int64_t>(limits::kRunSeries)) return 0;
+  std::string empty;
+  series::AppendSummary({}, &empty);
+  Query make(connection_, kWrite,
+             "INSERT INTO series (source_id, name, unit, labels, summary) VALUES (?, ?, ?, ?, ?)",
+             source_id, Text{name}, Text{unit}, labels, std::string_view(empty));
+  HEADWAY_RETURN_IF_ERROR(make.Run());
+  ++run_series_;
+  // Its row, and what it is found by.
+  bytes_ += static_cast<std::int64_t>(2 * (name.size() + unit.size() + labels.size()));
+  bytes_ += kSummaryBytes;
+  return connection_->LastId();
+}
+
 Result<std::int64_t> SqliteStore::PointWriter::FindOrMakeSeries(const SeriesKey& key) {
   const auto known = ids_.find(key);
   if (known != ids_.end()) return known->second;
@@ -121,28 +145,14 @@ Result<std::int64_t> SqliteStore::PointWriter::FindOrMakeSeries(const SeriesKey&
     HEADWAY_RETURN_IF_ERROR(find.status());
   }
   if (id == 0) {
-    if (run_series_ < 0) {
-      Query count(connection_, kWrite,
-                  "SELECT count(*) FROM point_source JOIN series ON series.source_id = "
-                  "point_source.id WHERE point_source.run_id = ?",
-                  run_id_);
-      if (!count.Next()) return count.status();
-      run_series_ = count.Integer(0);
-    }
-    if (run_series_ >= static_cast<std::int64_t>(limits::kRunSeries)) {
+    const Result<std::int64_t> made = makes_series_.Make(source_id_, key.name, key.unit, labels);
+    HEADWAY_RETURN_IF_ERROR(made.status());
+    if (*made == 0) {
       return Status(Code::kResourceExhausted, "the run has " + std::to_string(limits::kRunSeries) +
                                                   " series already; metric \"" + key.name +
                                                   "\" would be one more");
     }
-    ++run_series_;
-    std::string empty;
-    series::AppendSummary({}, &empty);
-    Query make(connection_, kWrite,
-               "INSERT INTO series (source_id, name, unit, labels, summary) VALUES (?, ?, ?, ?, ?)",
-               source_id_, Text{key.name}, Text{key.unit}, std::string_view(labels),
-               std::string_view(empty));
-    HEADWAY_RETURN_IF_ERROR(make.Run());
-    id = connection_->LastId();
+    id = *made;
   }
   ids_.emplace(key, id);
   return id;
@@ -323,7 +333,7 @@ Result<std::int64_t> SqliteStore::PointWriter::Finish() {
       HEADWAY_RETURN_IF_ERROR(Join(shape));
     }
   }
-  return bytes_;
+  return bytes_ + makes_series_.bytes();
 }
 
 // The frames of one shape into pieces, and what is left into one frame.
