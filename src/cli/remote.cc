@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <utility>
 
 #include "base/clock.h"
@@ -335,8 +336,16 @@ Result<Shipped> Ship(const ShipOptions& options) {
     endings.Wait(pause);
   }
   if (!shipper.refusal().ok()) return shipper.refusal();
+  std::map<std::string, std::size_t> removed;
+  for (const auto& [run, path] : shipper.removed()) ++removed[run];
+  for (const auto& [run, count] : removed) {
+    Complain("warning: run " + PrintableLine(run) + " was removed from " + options.server +
+             " for ever: " + std::to_string(count) + (count == 1 ? " journal" : " journals") +
+             " of it is kept here alone");
+  }
   return Shipped{.journals = static_cast<std::int64_t>(shipper.journals()),
-                 .slots = static_cast<std::int64_t>(shipper.slots_sent())};
+                 .slots = static_cast<std::int64_t>(shipper.slots_sent()),
+                 .removed = static_cast<std::int64_t>(shipper.removed().size())};
 }
 
 }  // namespace headway::cli

@@ -22,6 +22,7 @@
 #include "cli/server_call.h"
 #include "cli/table.h"
 #include "cli/text.h"
+#include "wire/report.h"
 #include "wire/run.h"
 #endif
 
@@ -100,7 +101,7 @@ void WriteProcess(const v1::Process& process, JsonWriter* json) {
     known ? json->Int(value) : json->Null();
   };
   json->BeginObject().Field("uid", process.uid()).Field("origin", process.origin());
-  number("rank", process.has_rank(), process.rank());
+  json->Field("rank", process.has_rank() ? process.rank() : -1);
   number("local_rank", process.has_local_rank(), process.local_rank());
   number("world_size", process.has_world_size(), process.world_size());
   json->Field("host", process.host()).Field("pid", process.pid());
@@ -119,8 +120,14 @@ void WriteProcess(const v1::Process& process, JsonWriter* json) {
 bool IsShared(const v1::Run& run) { return run.etag().empty(); }
 
 // The fields that journals tell have the names that they have in lists of journals.
-// `processes`: null: they were not asked for.
-void WriteRun(const v1::Run& run, const std::vector<v1::Process>* processes, JsonWriter* json) {
+/// What is shown of one run, and counted in lists.
+struct Shown {
+  std::vector<AttemptSummary> attempts;
+  std::vector<v1::Process> processes;
+};
+
+// `shown`: null: in a list.
+void WriteRun(const v1::Run& run, const Shown* shown, JsonWriter* json) {
   const RunDetails details = wire::DetailsOf(run);
   const RunSummary summary = wire::SummaryOf(run);
   json->BeginObject()
@@ -136,20 +143,26 @@ void WriteRun(const v1::Run& run, const std::vector<v1::Process>* processes, Jso
   summary.goodput ? json->Double(*summary.goodput) : json->Null();
   json->Key("last_step");
   summary.last_step ? json->Int(*summary.last_step) : json->Null();
-  json->Field("attempts", summary.attempts);
+  json->Key("attempts");
+  if (shown == nullptr) {
+    json->Int(summary.attempts);
+  } else {
+    WriteAttempts(json, shown->attempts);
+  }
   if (IsShared(run)) {  // the rest is not told
     WriteTime("summary_time", run.summary_time(), json);
     json->EndObject();
     return;
   }
-  if (processes != nullptr) {
-    json->Key("processes").BeginArray();
-    for (const v1::Process& process : *processes) WriteProcess(process, json);
+  json->Key("journals");
+  if (shown == nullptr) {
+    json->Int(run.journals());
+  } else {
+    json->BeginArray();
+    for (const v1::Process& process : shown->processes) WriteProcess(process, json);
     json->EndArray();
   }
-  json->Field("journals", static_cast<std::int64_t>(run.journals()))
-      .Field("bytes", run.stored_bytes())
-      .Field("group", details.group);
+  json->Field("bytes", run.stored_bytes()).Field("group", details.group);
   WriteMap("labels", details.labels, json);
   json->Field("orchestrator", details.orchestrator)
       .Field("workload", details.workload.Text())
@@ -169,10 +182,10 @@ void WriteRun(const v1::Run& run, const std::vector<v1::Process>* processes, Jso
   json->EndObject();
 }
 
-std::string JsonOf(const v1::Run& run, const std::vector<v1::Process>* processes = nullptr) {
+std::string JsonOf(const v1::Run& run, const Shown* shown = nullptr) {
   std::string text;
   JsonWriter json(&text, 1);
-  WriteRun(run, processes, &json);
+  WriteRun(run, shown, &json);
   return text + "\n";
 }
 
@@ -445,14 +458,22 @@ Status ShowServerRun(const Context& context, const Place& place, const std::stri
   request.set_run(run);
   v1::Run found;
   HEADWAY_RETURN_IF_ERROR(CallServer(place, "RunService.GetRun", request, &found));
-  std::vector<v1::Process> processes;
+  Shown shown;
   if (!IsShared(found)) {
     Result<std::vector<v1::Process>> listed = ProcessesOf(place, found);
     if (!listed.ok()) return listed.status();
-    processes = *std::move(listed);
+    shown.processes = *std::move(listed);
   }
   if (place.json) {
-    *context.out << JsonOf(found, &processes);
+    v1::GetReportRequest about;
+    about.set_project(place.project);
+    about.set_run(found.uid());
+    v1::Report message;
+    HEADWAY_RETURN_IF_ERROR(CallServer(place, "RunService.GetReport", about, &message));
+    Result<Report> report = wire::FromProto(message);
+    if (!report.ok()) return report.status();
+    shown.attempts = std::move(report->attempts);
+    *context.out << JsonOf(found, &shown);
     return OkStatus();
   }
   const RunDetails details = wire::DetailsOf(found);
@@ -491,7 +512,7 @@ Status ShowServerRun(const Context& context, const Place& place, const std::stri
   fact("deleted (UTC)", Time(found.delete_time()));
   fact("etag", found.etag());
   if (!facts.empty()) out += "\n" + facts.Render(context.terminal);
-  if (!processes.empty()) out += "\n" + TextOf(processes, context.terminal);
+  if (!shown.processes.empty()) out += "\n" + TextOf(shown.processes, context.terminal);
   *context.out << out;
   return OkStatus();
 }

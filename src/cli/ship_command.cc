@@ -80,18 +80,24 @@ class ShipCommand final : public Command {
       if (!shipped.ok()) return shipped.status();
       sum.journals += shipped->journals;
       sum.slots += shipped->slots;
+      sum.removed += shipped->removed;
     }
     if (place_.json) {
       std::string text;
       JsonWriter json(&text, 1);
-      json.BeginObject().Field("journals", sum.journals).Field("slots_sent", sum.slots).EndObject();
+      json.BeginObject()
+          .Field("journals", sum.journals)
+          .Field("slots_sent", sum.slots)
+          .Field("removed", sum.removed)
+          .EndObject();
       *context.out << text << "\n";
     } else {
       *context.out << place_.server << " has " << ShowCount(sum.journals)
                    << (sum.journals == 1 ? " journal" : " journals") << ", " << ShowCount(sum.slots)
                    << " slots sent this time\n";
     }
-    return 0;
+    // Whoever asked for that run alone has none of it there.
+    return run_ && sum.removed > 0 ? 1 : 0;
   }
 
   std::optional<std::string> run_;

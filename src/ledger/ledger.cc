@@ -68,7 +68,8 @@ Visit VisitPart(const Attempt& attempt, bool last, LeadPlace::Part* part,
 std::int64_t Ledger::Impl::AsOf(const Query& query) const {
   if (query.as_of) return *query.as_of;
   if (intake.latest_query()) return *intake.latest_query();
-  const std::int64_t last = intake.last_time().value_or(0);
+  if (!intake.last_time()) return query.now.value_or(0);  // nothing was recorded so far
+  const std::int64_t last = *intake.last_time();
   if (!query.now) return last;
   bool live = supervised;
   for (WriterId id = 0; id < intake.context().writers.size(); ++id) {

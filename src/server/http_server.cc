@@ -326,7 +326,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
                                 static_cast<std::int64_t>(bytes >> 20));
   }
 
-  // Room for what is read next. Where there is none, those that hold some and hardly send any more
+  // Room for what has come. Where there is none, those that hold some and hardly send any more
   // are cut off, the one that holds most first.
   bool TakeBodyBytes(std::uint64_t bytes) {
     while (bytes > commons_.options.body_bytes_limit - commons_.body_bytes) {
@@ -598,10 +598,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (left_ == 0) return Dispatch();
     const std::size_t have = request_.body.size();
     const std::size_t size = std::min<std::uint64_t>(left_, kReadBytes);
-    if (const std::uint64_t more = have + size - std::min(have + size, body_bytes_);
-        !TakeBodyBytes(more)) {
-      return Refuse(TooManyBytes());
-    }
     request_.body.resize(have + size);
     reading_ = size;
     ReadSome(asio::buffer(request_.body.data() + have, size), Then(&Connection::OnBodyBytes));
@@ -611,6 +607,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (error) return Close();
     request_.body.resize(request_.body.size() - reading_ + size);
     NoteBodyBytes(size);
+    if (!TakeBodyBytes(size)) return Refuse(TooManyBytes());
     left_ -= size;
     ReadBody();
   }

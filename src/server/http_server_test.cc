@@ -566,6 +566,23 @@ TEST_P(HttpServerTest, RefusesBodiesThatAreTooLargeTogether) {
   EXPECT_EQ(Connect().Ask(Post("/echo", std::string(100, 'b'))).status(), 200);
 }
 
+TEST_P(HttpServerTest, BodiesOfWhichNothingComesMakeRoom) {
+  options_.body_bytes_limit = 100;
+  options_.slow_body_ns = 1'000'000;
+  Start();
+  const std::string head = "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 90\r\n\r\n";
+  // What is only announced takes no room.
+  std::vector<Client> announcing;
+  for (int i = 0; i < 5; ++i) announcing.push_back(Connect());
+  for (Client& one : announcing) one.Send(head + "b");
+  EXPECT_EQ(Connect().Ask(Post("/echo", std::string(60, 'b'))).status(), 200);
+  Client holding = Connect();
+  holding.Send(head + std::string(70, 'b'));
+  EXPECT_FALSE(holding.IsReadable(20));
+  EXPECT_EQ(Connect().Ask(Post("/echo", std::string(60, 'b'))).status(), 200);
+  EXPECT_TRUE(holding.IsEnded());
+}
+
 TEST_P(HttpServerTest, RefusesWhatTheQueueDoesNotHold) {
   options_.workers = 1;
   options_.queue_limit = 1;

@@ -70,7 +70,7 @@ def test_a_run_is_made_and_its_processes_come_to_it(headway: Headway, server: Se
     before = json.loads(headway("runs", "show", "lm", "--json", env=env).stdout)
     assert before["state"] == "not_started" and before["phase"] == "queued"
     assert before["labels"] == {"team": "vision", "a/b": ""} and before["creator"] == "admin"
-    assert before["software_configs"] == {"jax": "0.8"} and before["journals"] == 0
+    assert before["software_configs"] == {"jax": "0.8"} and before["journals"] == []
     report = json.loads(headway("goodput", "lm", "--json", env=env).stdout)
     assert report["state"] == "not_started" and report["elapsed_ns"] == 0
 
@@ -82,7 +82,7 @@ def test_a_run_is_made_and_its_processes_come_to_it(headway: Headway, server: Se
         return run if run["state"] == "completed" else None
 
     after = wait_until(summarised, "it is completed")
-    assert after["uid"] == uid and after["journals"] == 1 and after["phase"] == "completed"
+    assert after["uid"] == uid and len(after["journals"]) == 1 and after["phase"] == "completed"
     assert after["labels"] == before["labels"] and after["last_step"] == 4
     assert headway("goodput", "lm", "--json", env=env).stdout == headway(
         "goodput", "lm", "--json").stdout  # fmt: skip
@@ -91,7 +91,7 @@ def test_a_run_is_made_and_its_processes_come_to_it(headway: Headway, server: Se
     record(headway, "lm")
     headway("ship", env=env)
     wait_until(lambda: len(listed(headway, server)) == 2, "two runs are there")
-    assert json.loads(headway("runs", "show", uid, "--json", env=env).stdout)["journals"] == 2
+    assert len(json.loads(headway("runs", "show", uid, "--json", env=env).stdout)["journals"]) == 2
     text = headway("runs", "show", uid, env=env).stdout
     for word in ("label team", "vision", "s3://bucket/lm", "software jax", "xprof", "made by"):
         assert word in text, word
@@ -183,6 +183,18 @@ def test_lists_are_filtered_ordered_and_paged(headway: Headway, server: Server) 
     # A token is one of its question.
     token = call(server, "RunService/ListRuns", pageSize=7)["nextPageToken"]
     assert refused(server, "RunService/ListRuns", pageToken=token, filter="group = a")[0] == 400
+
+
+def test_no_run_is_called_what_leads_to_another(headway: Headway, server: Server) -> None:
+    first = call(server, "RunService/CreateRun", run={"name": "c"})["run"]
+    call(server, "RunService/CreateRun", run={"name": "c"})
+    label = call(server, "RunService/GetRun", run=first["uid"])["label"]
+    assert label.startswith("c@")
+    for name in (label, first["uid"]):
+        answer = refused(server, "RunService/CreateRun", run={"name": name})
+        assert answer[1] == "already_exists" and first["uid"] in answer[2]
+    assert call(server, "RunService/GetRun", run=label)["uid"] == first["uid"]
+    call(server, "RunService/CreateRun", run={"name": "0" * 32})  # of nobody
 
 
 def test_changes_do_not_get_lost(headway: Headway, server: Server) -> None:
@@ -321,6 +333,18 @@ def test_a_project_keeps_what_it_may(headway: Headway, server: Server) -> None:
         "goodput", "r", "--json").stdout  # fmt: skip
     (project,) = json.loads(headway("projects", "list", "--json", env=env).stdout)
     assert project["retention_ns"] == 10**9 and project["quota_bytes"] == 0
+    # What series are called takes room, too.
+    call(server, "ProjectService/PutProject", project="q", quotaBytes="20000")
+    call(server, "RunService/CreateRun", project="q", run={"name": "s"})
+    columns = [{"name": f"m{i}", "values": [1.0], "labels": {f"k{k}": "v" * 900 for k in range(9)}}
+               for i in range(2)]  # fmt: skip
+    points = {"project": "q", "run": "s", "source": "x", "frames": [
+        {"times": ["1"], "columns": columns}]}  # fmt: skip
+    assert refused(server, "SeriesService/WritePoints", **points)[1] == "failed_precondition"
+    points["frames"][0]["columns"] = columns[:1]
+    call(server, "SeriesService/WritePoints", **points)
+    stored = call(server, "ProjectService/GetProject", project="q")["storedBytes"]
+    assert 9 * 900 * 2 < int(stored) < 20000
     # It is looked at once a minute, and at the start.
     wait_until(lambda: listed(headway, server)[0]["state"] == "completed", "it is completed")
     time.sleep(1)
@@ -329,7 +353,7 @@ def test_a_project_keeps_what_it_may(headway: Headway, server: Server) -> None:
     wait_until(lambda: listed(headway, server, "--deleted") == [], "it is removed")
     headway("projects", "list", env=env)
     assert call(server, "ProjectService/GetProject")["retentionNs"] == str(10**9)
-    assert refused(server, "ProjectService/GetProject", project="q")[1] == "not_found"
+    assert refused(server, "ProjectService/GetProject", project="none")[1] == "not_found"
     # A variable that is not set is not "default".
     assert "must not be empty" in headway(
         "projects", "create", "", "--keep", "1s", env=env, code=2).stderr  # fmt: skip

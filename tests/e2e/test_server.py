@@ -157,12 +157,13 @@ def test_a_finished_run_is_the_same_everywhere(
         for key in ("start", "elapsed_ns", "goodput"):
             assert told[key] == headway.json("goodput", f"r{seed}")[key], key
     # Who records it.
-    far = headway.json("runs", "show", "r0", env=server.env)["processes"]
+    far = headway.json("runs", "show", "r0", env=server.env)["journals"]
     near = headway.json("runs", "show", "r0")["journals"]
     assert len(far) == len(near) > 1
-    for key in ("uid", "origin", "host", "pid", "attempt_key", "writer", "software"):
+    for key in ("uid", "origin", "rank", "host", "pid", "attempt_key", "writer", "software"):
         assert {one[key] for one in far} == {one[key] for one in near}, key
     attempts = headway.json("goodput", "r0")["attempts"]
+    assert headway.json("runs", "show", "r0", env=server.env)["attempts"] == attempts
     assert {one["attempt"] for one in far} - {None} == {one["index"] for one in attempts}
     assert all(one["state"] == "dead" and one["records"] > 0 for one in far)
     pages, token = [], ""
@@ -181,7 +182,7 @@ def test_a_finished_run_is_the_same_everywhere(
     both = ("--server", server.url, "--dir", str(headway.data))
     assert "give one" in headway("goodput", "r0", *both, code=2).stderr
     again = json.loads(headway("ship", "--json", env=server.env).stdout)
-    assert again == {"journals": first["journals"], "slots_sent": 0}
+    assert again == {"journals": first["journals"], "slots_sent": 0, "removed": 0}
 
 
 def test_one_run_alone_is_shipped(headway: Headway, server: Server, tmp_path: Path) -> None:
@@ -538,6 +539,24 @@ def test_without_access_control_it_is_for_this_machine(headway: Headway, tmp_pat
         headway("ship", "--server", server.url)
         headway("goodput", "r", "--server", server.url)
         assert not (tmp_path / "far/server/admin-token").exists()
+        # A page of somebody else's, whose name leads to this machine.
+        port = server.url.rpartition(":")[2]
+        for host, origin, status in (
+            ("evil.example", "", 403), (f"evil.example:{port}", "http://evil.example", 403),
+            (f"localhost:{port}", "http://evil.example", 403), (f"127.0.0.1:{port}", "null", 403),
+            (f"localhost:{port}", f"http://localhost:{port}", 200), ("[::1]", "", 200),
+            (f"127.0.0.1:{port}", "", 200),
+        ):  # fmt: skip
+            headers = {"Host": host, "Content-Type": "application/json"}
+            headers |= {"Origin": origin} if origin else {}
+            for path, body in (("headway.v1.RunService/ListRuns", b"{}"), ("metrics", None),
+                               ("healthz", None)):  # fmt: skip
+                asked = urllib.request.Request(f"{server.url}/{path}", body, headers)
+                try:
+                    with urllib.request.urlopen(asked) as answer:
+                        assert answer.status == status, (host, origin, path)
+                except urllib.error.HTTPError as error:
+                    assert error.code == status, (host, origin, path)
 
 
 def test_two_servers_on_one_directory(headway: Headway, server: Server) -> None:
@@ -698,7 +717,7 @@ def test_an_imported_run_is_shipped_where_it_is_named(
         sent = headway.json("ship", run, env=server.env)
         assert sent["journals"] >= 1, run
         again = headway.json("ship", run, env=server.env)
-        assert again == {"journals": sent["journals"], "slots_sent": 0}
+        assert again == {"journals": sent["journals"], "slots_sent": 0, "removed": 0}
         same_everywhere(headway, server, run)
         here = headway("export", run, "--as", "jsonl").stdout
         assert headway("export", run, "--as", "jsonl", env=server.env).stdout == here

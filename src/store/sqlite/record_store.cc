@@ -350,6 +350,18 @@ Status Configure(Connection* connection, const SqliteOptions& options) {
   return connection->Execute(sql.c_str(), "open");
 }
 
+Result<std::unique_ptr<Connection>> OpenWriter(const std::string& path,
+                                               const SqliteOptions& options) {
+  Result<std::unique_ptr<Connection>> writer =
+      Connection::Open(path, SQLITE_OPEN_READWRITE, options.busy_timeout_ms);
+  HEADWAY_RETURN_IF_ERROR(writer.status());
+  const Result<std::int64_t> version = KnownVersion(writer->get());
+  HEADWAY_RETURN_IF_ERROR(version.status());
+  HEADWAY_RETURN_IF_ERROR(Configure(writer->get(), options));
+  HEADWAY_RETURN_IF_ERROR(Migrate(writer->get(), *version));
+  return writer;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path,
@@ -359,14 +371,23 @@ Result<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path,
   Result<UniqueFd> lock = Lock(*real);
   HEADWAY_RETURN_IF_ERROR(lock.status());
   // Before SQLite has the file open: closing any descriptor of it lets go of SQLite's locks.
+  struct stat before;
+  const bool is_there = ::lstat(real->c_str(), &before) == 0;
+  if (is_there && S_ISREG(before.st_mode) && before.st_size == 0) {
+    return Status(Code::kDataLoss, *real +
+                                       " is empty, which no store ever is: restore a copy of it, "
+                                       "or remove it to begin anew");
+  }
   HEADWAY_RETURN_IF_ERROR(MakeFile(*real));
-  Result<std::unique_ptr<Connection>> writer =
-      Connection::Open(*real, SQLITE_OPEN_READWRITE, options.busy_timeout_ms);
-  HEADWAY_RETURN_IF_ERROR(writer.status());
-  const Result<std::int64_t> version = KnownVersion(writer->get());
-  HEADWAY_RETURN_IF_ERROR(version.status());
-  HEADWAY_RETURN_IF_ERROR(Configure(writer->get(), options));
-  HEADWAY_RETURN_IF_ERROR(Migrate(writer->get(), *version));
+  Result<std::unique_ptr<Connection>> writer = OpenWriter(*real, options);
+  if (!writer.ok()) {
+    struct stat made;
+    // Such as when the disk is full.
+    if (!is_there && ::stat(real->c_str(), &made) == 0 && made.st_size == 0) {
+      ::unlink(real->c_str());
+    }
+    return writer.status();
+  }
   std::vector<std::unique_ptr<Reader>> readers;
   for (std::size_t i = 0; i < std::max<std::size_t>(options.readers, 1); ++i) {
     Result<std::unique_ptr<Connection>> connection =
@@ -393,6 +414,7 @@ Status CheckSqliteStore(const std::string& path, const ProgressFunction& progres
     return Status(Code::kDataLoss, *real + " is damaged: " + how +
                                        "; examine the disk, and restore a copy of the file");
   };
+  if (*version == 0) return damaged("nothing is in it");
   // All of it as of one instant.
   const Transaction transaction(connection->get(), "BEGIN", kCheck);
   HEADWAY_RETURN_IF_ERROR(transaction.status());
