@@ -34,6 +34,7 @@
 #include "server/server_service.h"
 #include "server/tokens.h"
 #include "server/upkeep.h"
+#include "store/directory/blob_store.h"
 #include "store/sqlite/record_store.h"
 
 // Whatever requests say, each method of proto/ answers, by everybody who may ask, and never with
@@ -110,9 +111,10 @@ class World {
   World()
       : dir_(MemoryDir()),
         store_(Checked(store::OpenSqliteStore(dir_.path() + "/records.sqlite", {}))),
+        blobs_(Checked(store::OpenDirectoryBlobStore(dir_.path(), &clock_))),
         ledgers_({store_.get(), store_.get(), store_.get()}, &clock_),
         journals_(store_.get(), &clock_),
-        upkeep_(store_.get(), &ledgers_, &clock_, {}),
+        upkeep_(store_.get(), blobs_.get(), &ledgers_, &clock_, {}),
         registry_(store_.get(), &upkeep_, &clock_),
         runs_(&registry_, &ledgers_, &clock_),
         configs_(&registry_, &ledgers_, store_.get(), &clock_),
@@ -295,6 +297,7 @@ class World {
   ScratchDir dir_;
   FakeClock clock_;
   std::unique_ptr<store::Store> store_;
+  std::unique_ptr<store::BlobStore> blobs_;
   RunLedgers ledgers_;
   JournalService journals_;
   Upkeep upkeep_;

@@ -15,8 +15,10 @@ class BackupCommand final : public Command {
         "Copies what a server keeps, as it is at one instant, into a new file, and makes sure that "
         "the copy is sound. The server may run meanwhile, and goes on taking in journals. To "
         "restore, end the server, put the copy in the place of DIR/server/records.sqlite (remove "
-        "the files beside it that end in -wal and -shm), and start it again: what it lacks is sent "
-        "again, as long as the journals are there.");
+        "the files beside it that end in -wal and -shm), FILE.blobs, where there is one, in that "
+        "of "
+        "DIR/server/blobs, and start it again: what it lacks is sent again, as long as the "
+        "journals are there.");
     Argument& file = description->Positional("FILE", &file_, "the copy; it may not be there yet");
     file.completion = Completion::kFile;
     file.required = false;

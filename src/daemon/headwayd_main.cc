@@ -23,8 +23,10 @@
 #include "base/json_writer.h"
 #include "base/status.h"
 #include "base/time_format.h"
+#include "daemon/backup.h"
 #include "daemon/ui_files.h"
 #include "server/server.h"
+#include "store/directory/blob_store.h"
 #include "store/sqlite/record_store.h"
 
 /// headwayd serve DIR ADDRESS:PORT [--browser] [--no-access-control] [--tls] [--tls-name NAME]...
@@ -36,7 +38,6 @@ namespace headway {
 namespace {
 
 constexpr int kGraceSeconds = 10;
-constexpr char kStore[] = "records.sqlite";
 
 Result<server::ServerOptions> ParseArguments(const std::vector<std::string>& arguments,
                                              bool* browser) {
@@ -66,7 +67,7 @@ Result<server::ServerOptions> ParseArguments(const std::vector<std::string>& arg
   if (words.size() != 2) return unknown;
   if (!tls.certificate.empty()) options.tls = tls;
   options.dir = words[0];
-  options.store_path = JoinPath(options.dir, kStore);
+  options.store_path = DatabaseIn(options.dir);
 #ifdef HEADWAY_UI
   options.page = UiFiles();
 #endif
@@ -173,8 +174,11 @@ Result<int> Serve(const std::vector<std::string>& arguments) {
   HEADWAY_RETURN_IF_ERROR(MakeDirectories(options->dir));
   Result<std::unique_ptr<store::Store>> store = store::OpenSqliteStore(options->store_path, {});
   if (!store.ok()) return store.status();
+  Result<std::unique_ptr<store::BlobStore>> blobs =
+      store::OpenDirectoryBlobStore(options->dir, &clock);
+  if (!blobs.ok()) return blobs.status();
   Result<std::unique_ptr<server::Server>> started =
-      server::Server::Start(*options, *std::move(store), &clock);
+      server::Server::Start(*options, *std::move(store), *std::move(blobs), &clock);
   if (!started.ok()) return started.status();
   server::Server& running = **started;
   const bool v6 = options->address.find(':') != std::string::npos;
@@ -223,43 +227,81 @@ class ProgressLine {
   int shown_ = -1;
 };
 
+Result<int> Told(const std::string& text) {
+  std::printf("%s\n", text.c_str());
+  if (std::fflush(stdout) != 0) return ErrnoStatus(errno, "write", "standard output");
+  return 0;
+}
+
+std::string Blobs(std::uint64_t count) {
+  return std::to_string(count) + (count == 1 ? " blob" : " blobs");
+}
+
+Result<int> Check(const std::string& dir, bool json) {
+  Result<store::BlobCheck> checked = [&dir] {
+    ProgressLine line("checking");
+    return CheckServer(dir, [&line](double share) { line.Update(share); });
+  }();
+  if (!checked.ok()) return checked.status();
+  if (checked->damaged > 0) {
+    for (const Status& problem : checked->problems) {
+      std::fprintf(stderr, "headway backup: %s\n", problem.message().c_str());
+    }
+    return Status(Code::kDataLoss, std::to_string(checked->damaged) + " of " +
+                                       Blobs(checked->damaged + checked->blobs) + " damaged");
+  }
+  const std::string database = DatabaseIn(dir);
+  if (json) {
+    std::string text;
+    JsonWriter writer(&text, 1);
+    writer.BeginObject()
+        .Field("file", database)
+        .Field("blobs", static_cast<std::int64_t>(checked->blobs))
+        .Field("blob_bytes", static_cast<std::int64_t>(checked->bytes))
+        .Field("sound", true)
+        .EndObject();
+    return Told(text);
+  }
+  if (checked->blobs == 0) return Told(database + " is sound");
+  return Told(database + " is sound, with " + Blobs(checked->blobs) + " of " +
+              std::to_string(checked->bytes) + " bytes");
+}
+
+Result<int> Copy(const std::string& dir, const std::string& target, bool json) {
+  const Result<BackedUp> copied = [&] {
+    ProgressLine line("copying");
+    return BackUpServer(dir, target, [&line](double share) { line.Update(share); });
+  }();
+  if (!copied.ok()) return copied.status();
+  const store::BlobCopy& blobs = copied->blobs;
+  if (json) {
+    std::string text;
+    JsonWriter writer(&text, 1);
+    writer.BeginObject()
+        .Field("file", target)
+        .Field("bytes", static_cast<std::int64_t>(copied->bytes))
+        .Field("blobs", static_cast<std::int64_t>(blobs.blobs))
+        .Field("blob_bytes", static_cast<std::int64_t>(blobs.bytes))
+        .Field("sound", true)
+        .EndObject();
+    return Told(text);
+  }
+  std::string text = target + ": " + std::to_string(copied->bytes) + " bytes, checked";
+  if (blobs.blobs > 0) {
+    text += "\n" + BlobsBeside(target) + ": " + Blobs(blobs.blobs) + " of " +
+            std::to_string(blobs.bytes) +
+            " bytes, checked; hard links: " + std::to_string(blobs.linked);
+  }
+  return Told(text);
+}
+
 Result<int> BackUp(std::vector<std::string> arguments) {
   const bool json = !arguments.empty() && arguments.back() == "--json";
   if (json) arguments.pop_back();
   if (arguments.size() != 2) {
     return Status(Code::kInvalidArgument, "headwayd is started by headway backup");
   }
-  const std::string source = JoinPath(arguments[0], kStore);
-  const std::string& target = arguments[1];
-  std::uint64_t bytes = 0;
-  if (!target.empty()) {
-    ProgressLine line("copying");
-    const Result<std::uint64_t> copied =
-        store::BackUpSqliteStore(source, target, [&line](double share) { line.Update(share); });
-    if (!copied.ok()) return copied.status();
-    bytes = *copied;
-  }
-  const std::string& looked_at = target.empty() ? source : target;
-  if (target.empty()) {
-    ProgressLine line("checking");
-    HEADWAY_RETURN_IF_ERROR(
-        store::CheckSqliteStore(looked_at, [&line](double share) { line.Update(share); }));
-  }
-  if (json) {
-    std::string text;
-    JsonWriter writer(&text, 1);
-    writer.BeginObject().Field("file", looked_at);
-    if (!target.empty()) writer.Field("bytes", static_cast<std::int64_t>(bytes));
-    writer.Field("sound", true).EndObject();
-    std::printf("%s\n", text.c_str());
-  } else if (target.empty()) {
-    std::printf("%s is sound\n", source.c_str());
-  } else {
-    std::printf("%s: %llu bytes, checked\n", target.c_str(),
-                static_cast<unsigned long long>(bytes));
-  }
-  if (std::fflush(stdout) != 0) return ErrnoStatus(errno, "write", "standard output");
-  return 0;
+  return arguments[1].empty() ? Check(arguments[0], json) : Copy(arguments[0], arguments[1], json);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "model/packed_records.h"
 #include "server/run_ledger.h"
 #include "server/upkeep.h"
+#include "store/directory/blob_store.h"
 #include "store/sqlite/record_store.h"
 
 namespace headway::server {
@@ -26,7 +27,8 @@ class RecordServiceTest : public testing::Test {
     HEADWAY_CHECK(opened.ok());
     store_ = *std::move(opened);
     ledgers_ = std::make_unique<RunLedgers>(LedgerStores{store_.get()}, &clock_);
-    upkeep_ = std::make_unique<Upkeep>(store_.get(), ledgers_.get(), &clock_,
+    blobs_ = store::OpenDirectoryBlobStore(dir_.path(), &clock_).value();
+    upkeep_ = std::make_unique<Upkeep>(store_.get(), blobs_.get(), ledgers_.get(), &clock_,
                                        std::function<void(const Status&)>());
     registry_ = std::make_unique<RunRegistry>(store_.get(), upkeep_.get(), &clock_);
     service_ = std::make_unique<RecordService>(registry_.get(), store_.get(), &clock_);
@@ -174,6 +176,7 @@ class RecordServiceTest : public testing::Test {
   ScratchDir dir_;
   FakeClock clock_;
   std::unique_ptr<store::Store> store_;
+  std::unique_ptr<store::BlobStore> blobs_;
   std::unique_ptr<RunLedgers> ledgers_;
   std::unique_ptr<Upkeep> upkeep_;
   std::unique_ptr<RunRegistry> registry_;

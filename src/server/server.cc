@@ -97,15 +97,17 @@ Result<std::optional<ServerCertificate>> FindCertificate(const ServerOptions& op
 
 struct Server::Impl {
   Impl(Access access_found, std::unique_ptr<store::Store> opened,
-       std::unique_ptr<Roles> roles_found, std::unique_ptr<Tokens> tokens_found,
-       std::unique_ptr<Links> links_found, std::span<const PageFile> page, const std::string& dir,
-       const Clock* clock_given)
+       std::unique_ptr<store::BlobStore> blobs_opened, std::unique_ptr<Roles> roles_found,
+       std::unique_ptr<Tokens> tokens_found, std::unique_ptr<Links> links_found,
+       std::span<const PageFile> page, const std::string& dir, const Clock* clock_given)
       : access(std::move(access_found)),
         store(std::move(opened)),
+        blobs(std::move(blobs_opened)),
         ledgers({store.get(), store.get(), store.get()}, clock_given),
         hub(store.get(), &ledgers, clock_given, [this](const Status& status) { Log(status); }),
         journals(store.get(), clock_given),
-        upkeep(store.get(), &ledgers, clock_given, [this](const Status& status) { Log(status); }),
+        upkeep(store.get(), blobs.get(), &ledgers, clock_given,
+               [this](const Status& status) { Log(status); }),
         registry(store.get(), &upkeep, clock_given),
         runs(&registry, &ledgers, clock_given),
         configs(&registry, &ledgers, store.get(), clock_given),
@@ -281,6 +283,7 @@ struct Server::Impl {
   bool is_loopback = false;
   std::optional<ServerCertificate> certificate;
   std::unique_ptr<store::Store> store;
+  std::unique_ptr<store::BlobStore> blobs;
   RunLedgers ledgers;
   LiveHub hub;  // before those that tell it
   JournalService journals;
@@ -315,6 +318,7 @@ Server::~Server() = default;
 
 Result<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
                                               std::unique_ptr<store::Store> store,
+                                              std::unique_ptr<store::BlobStore> blobs,
                                               const Clock* clock) {
   if (!options.access_control && !IsLoopback(options.address)) {
     return Status(Code::kInvalidArgument,
@@ -343,9 +347,9 @@ Result<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,
   if (!tokens.ok()) return tokens.status();
   Result<std::unique_ptr<Links>> links = Links::Load(store.get(), clock);
   if (!links.ok()) return links.status();
-  auto impl = std::make_unique<Impl>(std::move(access), std::move(store), *std::move(roles),
-                                     *std::move(tokens), *std::move(links), options.page,
-                                     options.dir, clock);
+  auto impl = std::make_unique<Impl>(std::move(access), std::move(store), std::move(blobs),
+                                     *std::move(roles), *std::move(tokens), *std::move(links),
+                                     options.page, options.dir, clock);
   impl->token_path = std::move(token_path);
   impl->store_path = options.store_path;
   impl->is_loopback = IsLoopback(options.address);

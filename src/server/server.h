@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "server/pages.h"
 #include "server/tls.h"
+#include "store/blob_store.h"
 #include "store/store.h"
 
 namespace headway::server {
@@ -43,6 +44,7 @@ class Server {
   /// control that others could reach. `clock` must outlive it.
   static Result<std::unique_ptr<Server>> Start(const ServerOptions& options,
                                                std::unique_ptr<store::Store> store,
+                                               std::unique_ptr<store::BlobStore> blobs,
                                                const Clock* clock);
   ~Server();
 

@@ -25,9 +25,9 @@ bool MayChange(RunState state) {
 
 }  // namespace
 
-Upkeep::Upkeep(store::Store* store, RunLedgers* ledgers, const Clock* clock,
-               std::function<void(const Status&)> log)
-    : store_(store), ledgers_(ledgers), clock_(clock), log_(std::move(log)) {}
+Upkeep::Upkeep(store::Store* store, store::BlobStore* blobs, RunLedgers* ledgers,
+               const Clock* clock, std::function<void(const Status&)> log)
+    : store_(store), blobs_(blobs), ledgers_(ledgers), clock_(clock), log_(std::move(log)) {}
 
 Upkeep::~Upkeep() {
   {
@@ -170,12 +170,21 @@ Status Upkeep::Work() {
   const Result<std::vector<store::OperationRow>> open = store_->ListOperations("", true);
   if (!open.ok()) return open.status();
   const MonoNs begin = clock_->Mono();
-  // The oldest first.
+  Status first;
+  // The oldest first. One that can't go on now holds up no other.
   for (auto operation = open->rbegin(); operation != open->rend(); ++operation) {
-    HEADWAY_RETURN_IF_ERROR(WorkOn(*operation));
+    const Status status = WorkOn(*operation);
+    if (first.ok()) first = status;
     if (clock_->Mono() - begin > kWorkNs) break;
   }
-  return OkStatus();
+  return first;
+}
+
+Result<std::int64_t> Upkeep::RemoveBlobs(const RunUid& run) {
+  const Result<std::uint64_t> left = blobs_->DeleteRun(run);
+  if (!left.ok()) return left.status();
+  HEADWAY_RETURN_IF_ERROR(store_->CountBlobs(run, *left));
+  return static_cast<std::int64_t>(*left);
 }
 
 // Some of it.
@@ -200,16 +209,21 @@ Status Upkeep::WorkOn(store::OperationRow operation) {
     if (operation.cancelled && !run->purged) {
       return finish(Code::kCancelled, "it was cancelled before anything was removed");
     }
-    const Result<std::int64_t> left = store_->PurgeRun(*uid);
-    if (!left.ok()) return finish(left.status().code(), left.status().message());
+    const Result<std::int64_t> records = store_->PurgeRun(*uid);
+    if (!records.ok()) return finish(records.status().code(), records.status().message());
     TellOfChange(*uid);
-    if (*left == 0) return finish(Code::kOk, "");
+    // From here on it gets no new ones. Where they can't be removed it is tried again each time:
+    // nobody else would ever find them.
+    const Result<std::int64_t> blobs = RemoveBlobs(*uid);
+    if (!blobs.ok()) return blobs.status();
+    const std::int64_t left = *records + *blobs;
+    if (left == 0) return finish(Code::kOk, "");
     // It began with as much as is left and the share that is done says.
     if (most == 0) {
-      most = static_cast<std::int64_t>(static_cast<double>(*left) / (1 - operation.progress));
+      most = static_cast<std::int64_t>(static_cast<double>(left) / (1 - operation.progress));
     }
     operation.progress =
-        std::max(operation.progress, 1 - static_cast<double>(*left) / static_cast<double>(most));
+        std::max(operation.progress, 1 - static_cast<double>(left) / static_cast<double>(most));
     operation.progress = std::min(operation.progress, 0.99);
     HEADWAY_RETURN_IF_ERROR(store_->UpdateOperation(operation));
     if (clock_->Mono() - begin > kWorkNs) {

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "server/run_ledger.h"
+#include "store/blob_store.h"
 #include "store/store.h"
 
 namespace headway::server {
@@ -23,7 +24,7 @@ namespace headway::server {
 class Upkeep {
  public:
   /// All must outlive it. `log` (may be empty) is told what the operator should know.
-  Upkeep(store::Store* store, RunLedgers* ledgers, const Clock* clock,
+  Upkeep(store::Store* store, store::BlobStore* blobs, RunLedgers* ledgers, const Clock* clock,
          std::function<void(const Status&)> log);
   ~Upkeep();
   Upkeep(const Upkeep&) = delete;
@@ -37,8 +38,8 @@ class Upkeep {
   /// Does now what there is to do.
   Status Pass();
 
-  /// Removes a deleted run, with all its records, in the background. Returns the operation that
-  /// does so; a second call the same one.
+  /// Removes a deleted run, with all its records and blobs, in the background. Returns the
+  /// operation that does so; a second call the same one.
   Result<std::string> Purge(const store::RunRow& run, const std::string& who);
   /// There is something to do.
   void Wake();
@@ -61,9 +62,12 @@ class Upkeep {
   Status Retire();
   Status Work();
   Status WorkOn(store::OperationRow operation);
+  /// Removes some of the blobs of a run, and returns how many bytes are left.
+  Result<std::int64_t> RemoveBlobs(const RunUid& run);
   void Run();
 
   store::Store* store_;
+  store::BlobStore* blobs_;
   RunLedgers* ledgers_;
   const Clock* clock_;
   std::function<void(const Status&)> log_;

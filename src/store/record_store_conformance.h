@@ -1066,6 +1066,58 @@ TYPED_TEST_P(RecordStoreConformance, AProjectKeepsNoMoreThanItMay) {
             *this->store_->StoredBytes(identity.run_uid));
 }
 
+TYPED_TEST_P(RecordStoreConformance, BlobsCountInWhatIsStored) {
+  ProjectRow project;
+  project.name = "p";
+  project.quota_bytes = 10'000;
+  ASSERT_TRUE(this->store_->PutProject(project, {}).ok());
+  const JournalIdentity identity = TestIdentity("p", "r");
+  const JournalIdentity other = TestIdentity("p", "s");
+  ASSERT_TRUE(this->Append(identity, 0, TestSlots(0, 10)).ok());
+  ASSERT_TRUE(this->Append(other, 0, TestSlots(0, 10)).ok());
+  const RunUid run = identity.run_uid;
+  const std::int64_t records = this->store_->FindRun(run)->stored_bytes;
+  const std::int64_t all = this->store_->ListProjects()->at(0).stored_bytes;
+  const auto expect = [&](std::int64_t blobs) {
+    EXPECT_EQ(this->store_->FindRun(run)->stored_bytes, records + blobs);
+    EXPECT_EQ(this->Runs("p", "r").at(0).stored_bytes, records + blobs);
+    EXPECT_EQ(this->store_->ListProjects()->at(0).stored_bytes, all + blobs);
+  };
+  EXPECT_EQ(this->store_->CountBlobs(RunUid(), 1).code(), Code::kNotFound);
+  ASSERT_TRUE(this->store_->CountBlobs(run, 5'000).ok());
+  expect(5'000);
+  ASSERT_TRUE(this->store_->CountBlobs(run, 5'000).ok());
+  expect(5'000);
+  const Status full = this->store_->CountBlobs(run, 10'000);
+  EXPECT_EQ(full.code(), Code::kFailedPrecondition);
+  EXPECT_NE(full.message().find("\"p\" may keep 10000 bytes"), std::string::npos);
+  expect(5'000);
+  const auto more = static_cast<std::uint64_t>(10'000 - all);
+  EXPECT_EQ(this->store_->CountBlobs(run, more + 1).code(), Code::kFailedPrecondition);
+  ASSERT_TRUE(this->store_->CountBlobs(run, more).ok());
+  expect(10'000 - all);
+  // What records may take is less by that.
+  EXPECT_EQ(this->Append(other, 10, TestSlots(10, 1)).code(), Code::kFailedPrecondition);
+  // Fewer are always fine.
+  project.quota_bytes = 1;
+  ASSERT_TRUE(this->store_->PutProject(project, {}).ok());
+  ASSERT_TRUE(this->store_->CountBlobs(run, 3'000).ok());
+  this->Reopen();
+  expect(3'000);
+  project.quota_bytes = 0;
+  ASSERT_TRUE(this->store_->PutProject(project, {}).ok());
+  // They are counted until someone has removed them, but no new ones come.
+  ASSERT_TRUE(this->store_->DeleteRun(run, 7, {}).ok());
+  EXPECT_EQ(*this->store_->PurgeRun(run), 0);
+  EXPECT_EQ(this->store_->FindRun(run)->stored_bytes, 3'000);
+  EXPECT_EQ(this->store_->CountBlobs(run, 3'001).code(), Code::kFailedPrecondition);
+  ASSERT_TRUE(this->store_->CountBlobs(run, 1'000).ok());
+  ASSERT_TRUE(this->store_->CountBlobs(run, 0).ok());
+  EXPECT_EQ(this->store_->FindRun(run)->stored_bytes, 0);
+  EXPECT_EQ(this->store_->ListProjects()->at(0).stored_bytes,
+            this->store_->FindRun(other.run_uid)->stored_bytes);
+}
+
 TYPED_TEST_P(RecordStoreConformance, WhatHasGrownIsStale) {
   const JournalIdentity identity = TestIdentity("p", "r");
   EXPECT_TRUE(this->store_->ListStaleRuns(10)->empty());
@@ -1483,8 +1535,8 @@ REGISTER_TYPED_TEST_SUITE_P(
     RolesAreKeptAsLongAsTokensHaveThem, LinksAreKeptAndEnd, PackedSlotsAreSlots,
     ManySmallBatchesTakeLittleMoreThanALargeOne, ReadsWhileItWrites, ManyMayWrite,
     FiltersAndOrdersAsTheModelDoes, ARunThatWasMadeWaitsForItsJournals, DetailsChangeByVersion,
-    WhatIsDeletedIsHiddenAndThenRemoved, AProjectKeepsNoMoreThanItMay, WhatHasGrownIsStale,
-    OperationsAreKept, PointsAreKeptAsTheyCame, PointsOfManyRoundsTakeFewBytes,
+    WhatIsDeletedIsHiddenAndThenRemoved, AProjectKeepsNoMoreThanItMay, BlobsCountInWhatIsStored,
+    WhatHasGrownIsStale, OperationsAreKept, PointsAreKeptAsTheyCame, PointsOfManyRoundsTakeFewBytes,
     LoosePointsAreKeptOnce, LoosePointsOfManyCallersAreKept, PointsNeedARun,
     LedgersAreKeptWithTheirPages);
 

@@ -23,7 +23,7 @@ struct ProjectRow {
   std::string name;
   std::int64_t created = 0;       ///< wall time; 0: by a headway that did not write it down
   std::int64_t retention_ns = 0;  ///< how long ended runs are kept; 0: for ever
-  std::int64_t quota_bytes = 0;   ///< what its records may take; 0: what the disk has
+  std::int64_t quota_bytes = 0;   ///< what its records and blobs may take; 0: what the disk has
   std::int64_t stored_bytes = 0;  ///< that they take (compressed)
   std::int64_t runs = 0;          ///< those that are not deleted
 
@@ -47,7 +47,7 @@ struct RunRow {
   bool purged = false;            ///< nothing of it is there any more but this row
   std::int64_t version = 1;       ///< of its details: 1, 2, ...
   std::int64_t journals = 0;      ///< how many
-  std::int64_t stored_bytes = 0;  ///< that their records take (compressed)
+  std::int64_t stored_bytes = 0;  ///< that their records (compressed) and its blobs take
 
   friend bool operator==(const RunRow&, const RunRow&) = default;
 };
@@ -185,9 +185,15 @@ class Registry {
   /// run, or it was purged.
   virtual Status DeleteRun(const RunUid& uid, std::int64_t when, const AuditRow& audit) = 0;
   /// Removes some of the records of a deleted run, of which nobody reads any from then on, and
-  /// returns how many bytes are left of them; at 0 all is gone but its row. FailedPrecondition: it
-  /// is not deleted.
+  /// returns how many bytes are left of them; at 0 all is gone but its row, and its blobs, which
+  /// are not kept here. FailedPrecondition: it is not deleted.
   virtual Result<std::int64_t> PurgeRun(const RunUid& uid) = 0;
+
+  /// The blobs of the run take so many bytes from now on (BlobStore::BytesOf), which count in what
+  /// it and its project have stored. Whoever finishes a blob first says what they will take, and
+  /// afterwards what they do. FailedPrecondition, and nothing has changed: that is more than
+  /// before, and the run was purged or its project may keep no more. NotFound.
+  virtual Status CountBlobs(const RunUid& run, std::uint64_t bytes) = 0;
 
   /// Runs to be summarised, those first that were so longest ago; `count` at most.
   virtual Result<std::vector<StaleRun>> ListStaleRuns(std::size_t count) = 0;

@@ -408,7 +408,8 @@ def test_a_backup_is_made_while_it_runs_and_restored(
     wait_until(lambda: headway("goodput", "r", env=server.env, code=None).returncode == 0, "r")
     copy = tmp_path / "copy.sqlite"
     told = json.loads(headway("backup", copy, "--json", "--dir", server.folder).stdout)
-    assert told == {"file": str(copy), "bytes": copy.stat().st_size, "sound": True}
+    size = copy.stat().st_size
+    assert told == {"file": str(copy), "bytes": size, "blobs": 0, "blob_bytes": 0, "sound": True}
     refused = headway("backup", copy, "--dir", server.folder, code=1).stderr
     assert f"{copy} is there already" in refused
     assert "is sound" in headway("backup", "--check", "--dir", server.folder).stdout
@@ -435,6 +436,41 @@ def test_a_backup_is_made_while_it_runs_and_restored(
     headway("backup", "--dir", server.folder, code=2)
     headway("backup", tmp_path / "x", "--dir", tmp_path / "nothing", code=1)
     assert not (tmp_path / "x").exists()
+
+
+def test_a_backup_has_the_blobs(headway: Headway, server: Server, tmp_path: Path) -> None:
+    golden = (Path(__file__).parents[1] / "golden/blob_v1").read_bytes()
+    blob = "00112233445566778899aabbccddeeff/profiles%2Fhost%200.xplane.pb"
+    kept = server.folder / "server/blobs" / blob
+    kept.parent.mkdir(mode=0o700)
+    kept.write_bytes(golden)
+    copy = tmp_path / "copy"
+    dir_ = ("--dir", server.folder)
+    told = headway("backup", copy, *dir_).stdout
+    assert f"{copy}.blobs: 1 blob of 9 bytes, checked" in told
+    copied = tmp_path / "copy.blobs" / blob
+    assert copied.read_bytes() == golden
+    assert sorted(path.name for path in tmp_path.glob("copy*")) == ["copy", "copy.blobs"]
+    checked = json.loads(headway("backup", "--check", "--json", *dir_).stdout)
+    assert (checked["blobs"], checked["blob_bytes"], checked["sound"]) == (1, 9, True)
+    # Nothing is replaced, neither the one nor the other.
+    copy.unlink()
+    assert "copy.blobs is there already" in headway("backup", copy, *dir_, code=1).stderr
+    assert not copy.exists()
+    # What is damaged is told, and there is no copy of it.
+    kept.unlink()
+    kept.write_bytes(golden.replace(b"5", b"6"))
+    problem = headway("backup", "--check", *dir_, code=3).stderr
+    assert f"{kept} is damaged: bytes 0 to 9" in problem
+    assert "1 of 1 blob damaged" in problem
+    headway("backup", tmp_path / "other", *dir_, code=3)
+    assert not list(tmp_path.glob("other*"))
+    # Restored.
+    server.stop()
+    shutil.rmtree(server.folder / "server/blobs")
+    (tmp_path / "copy.blobs").rename(server.folder / "server/blobs")
+    server.start()
+    assert "is sound, with 1 blob of 9 bytes" in headway("backup", "--check", *dir_).stdout
 
 
 def test_a_server_that_is_killed_all_the_time_loses_nothing(

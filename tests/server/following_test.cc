@@ -31,6 +31,7 @@
 #include "server/run_ledger.h"
 #include "server/run_registry.h"
 #include "server/upkeep.h"
+#include "store/directory/blob_store.h"
 #include "store/sqlite/record_store.h"
 
 // Runs are recorded, go to a server and are followed there, over a connection that loses requests
@@ -54,7 +55,8 @@ class Far {
     HEADWAY_CHECK(opened.ok());
     store_ = *std::move(opened);
     ledgers_ = std::make_unique<server::RunLedgers>(server::LedgerStores{store_.get()}, &clock_);
-    upkeep_ = std::make_unique<server::Upkeep>(store_.get(), ledgers_.get(), &clock_,
+    blobs_ = store::OpenDirectoryBlobStore(blobs_dir_.path(), &clock_).value();
+    upkeep_ = std::make_unique<server::Upkeep>(store_.get(), blobs_.get(), ledgers_.get(), &clock_,
                                                std::function<void(const Status&)>());
     registry_ = std::make_unique<server::RunRegistry>(store_.get(), upkeep_.get(), &clock_);
     journals_ = std::make_unique<server::JournalService>(store_.get(), &clock_);
@@ -89,12 +91,15 @@ class Far {
     registry_.reset();
     upkeep_.reset();
     ledgers_.reset();
+    blobs_.reset();
     store_.reset();
   }
 
   std::string folder_;
+  ScratchDir blobs_dir_;
   SystemClock clock_;
   std::unique_ptr<store::Store> store_;
+  std::unique_ptr<store::BlobStore> blobs_;
   std::unique_ptr<server::RunLedgers> ledgers_;
   std::unique_ptr<server::Upkeep> upkeep_;
   std::unique_ptr<server::RunRegistry> registry_;

@@ -241,6 +241,8 @@ constexpr const char* kSchemaSteps[] = {
     R"(ALTER TABLE run ADD COLUMN began INTEGER NOT NULL DEFAULT 0;
        UPDATE run SET began = start;
        CREATE INDEX run_by_began ON run (project_id, began, start, uid);)",
+    // What its blobs take, which lie elsewhere.
+    "ALTER TABLE run ADD COLUMN blob_bytes INTEGER NOT NULL DEFAULT 0;",
 };
 constexpr auto kSchemaVersion = static_cast<std::int64_t>(std::size(kSchemaSteps));
 

@@ -28,7 +28,7 @@ constexpr std::string_view kRunColumns =
     "(SELECT coalesce(sum(state.stored_bytes), 0) FROM journal "
     " JOIN state ON state.journal_id = journal.id WHERE journal.run_id = run.id) + "
     "(SELECT coalesce(sum(point_source.stored_bytes), 0) FROM point_source "
-    " WHERE point_source.run_id = run.id) "
+    " WHERE point_source.run_id = run.id) + run.blob_bytes "
     "FROM run JOIN project ON project.id = run.project_id ";
 
 // By the fields of RunRowFields(); that of labels depends on the key.
@@ -501,6 +501,28 @@ Result<std::int64_t> SqliteStore::PurgeRun(const RunUid& uid) {
   });
   HEADWAY_RETURN_IF_ERROR(status);
   return left;
+}
+
+Status SqliteStore::CountBlobs(const RunUid& run, std::uint64_t bytes) {
+  return Change([&]() -> Status {
+    const Result<std::int64_t> id = FindRunId(writer_.get(), run);
+    HEADWAY_RETURN_IF_ERROR(id.status());
+    Query before(writer_.get(), kWrite, "SELECT blob_bytes, purged FROM run WHERE id = ?", *id);
+    if (!before.Next()) return before.status().ok() ? NoSuch("run", run) : before.status();
+    const std::int64_t more = static_cast<std::int64_t>(bytes) - before.Integer(0);
+    if (more > 0 && before.Integer(1) != 0) {
+      return {Code::kFailedPrecondition, "run " + ToHex(run) + " was removed"};
+    }
+    if (more > 0) HEADWAY_RETURN_IF_ERROR(CheckQuota(*id, static_cast<std::uint64_t>(more)));
+    Query update(writer_.get(), kWrite, "UPDATE run SET blob_bytes = ? WHERE id = ?",
+                 static_cast<std::int64_t>(bytes), *id);
+    HEADWAY_RETURN_IF_ERROR(update.Run());
+    Query project(writer_.get(), kWrite,
+                  "UPDATE project SET stored_bytes = stored_bytes + ? WHERE id = "
+                  "(SELECT project_id FROM run WHERE id = ?)",
+                  more, *id);
+    return project.Run();
+  });
 }
 
 Status SqliteStore::PurgeSome(std::int64_t id, std::int64_t* left) {

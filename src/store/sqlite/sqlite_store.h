@@ -70,6 +70,7 @@ class SqliteStore final : public Store {
                    std::int64_t when, const AuditRow& audit) override;
   Status DeleteRun(const RunUid& uid, std::int64_t when, const AuditRow& audit) override;
   Result<std::int64_t> PurgeRun(const RunUid& uid) override;
+  Status CountBlobs(const RunUid& run, std::uint64_t bytes) override;
   Result<std::vector<StaleRun>> ListStaleRuns(std::size_t count) override;
   Status SummariseRuns(std::span<const SummarisedRun> runs) override;
 
