@@ -22,6 +22,7 @@
 #include "journal/format.h"
 #include "server/access.h"
 #include "server/config_service.h"
+#include "server/event_service.h"
 #include "server/journal_service.h"
 #include "server/operation_service.h"
 #include "server/project_service.h"
@@ -122,6 +123,7 @@ class World {
         series_(store_.get(), &registry_, &ledgers_, &clock_),
         projects_(store_.get(), &clock_),
         operations_(store_.get(), &upkeep_, &clock_),
+        events_(store_.get(), &registry_, &clock_),
         itself_(&clock_),
         roles_(Checked(Roles::Load(store_.get(), &clock_))),
         tokens_(Checked(Tokens::Load(store_.get(), roles_.get(), &clock_))),
@@ -139,6 +141,7 @@ class World {
     series_.AddTo(&router_);
     projects_.AddTo(&router_);
     operations_.AddTo(&router_);
+    events_.AddTo(&router_);
     itself_.AddTo(&router_);
     for (const MethodDescriptor* const method : Methods()) {
       if (!router_.Has(PathOf(method))) Fail("nobody answers " + PathOf(method));
@@ -288,6 +291,10 @@ class World {
     const auto shared = Call<v1::CreateLinkResponse>("LinkService/CreateLink", link);
     secrets_[2] = shared.secret();
     Learn(shared.link().id());
+    v1::CreateEventRequest event;
+    event.set_run("r");
+    event.mutable_event()->set_type(v1::EVENT_TYPE_HANG);
+    Learn(Call<v1::CreateEventResponse>("EventService/CreateEvent", event).event().uid());
     v1::DeleteRunRequest gone;
     gone.set_run("s");
     gone.set_force(true);
@@ -308,6 +315,7 @@ class World {
   SeriesService series_;
   ProjectService projects_;
   OperationService operations_;
+  EventService events_;
   ServerService itself_;
   std::unique_ptr<Roles> roles_;
   std::unique_ptr<Tokens> tokens_;

@@ -28,6 +28,8 @@ constexpr std::array kCommands = {
     Entry{"runs delete", "delete a run", MakeRunsDelete},
     Entry{"runs undelete", "show a run of a server again", MakeRunsUndelete},
     Entry{"runs prune", "delete the journals of runs that ended long ago", MakeRunsPrune},
+    Entry{"events list", "what happened to runs of a server", MakeEventsList},
+    Entry{"events show", "one event, and what analyzers say of it", MakeEventsShow},
     Entry{"import", "read event files and journals from elsewhere", MakeImport},
     Entry{"export", "write a run as an event file or a table", MakeExport},
     Entry{"run", "start a training command, watch it and restart it", MakeRun},

@@ -47,6 +47,8 @@ std::unique_ptr<Command> MakeOperationsList();
 std::unique_ptr<Command> MakeOperationsShow();
 std::unique_ptr<Command> MakeOperationsCancel();
 std::unique_ptr<Command> MakeOperationsDelete();
+std::unique_ptr<Command> MakeEventsList();
+std::unique_ptr<Command> MakeEventsShow();
 std::unique_ptr<Command> MakeImport();
 std::unique_ptr<Command> MakeExport();
 std::unique_ptr<Command> MakeRun();

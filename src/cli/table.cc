@@ -47,11 +47,13 @@ std::string Table::Render(const Terminal& terminal) const {
     shown.erase(least);
   }
   while (needed() > room) {
+    const auto can_give = [&](std::size_t c) {
+      return columns_[c].right || columns_[c].whole ? std::size_t{0} : widths[c];
+    };
     const auto widest =
-        std::max_element(shown.begin(), shown.end(), [&](std::size_t a, std::size_t b) {
-          return (columns_[a].right ? 0 : widths[a]) < (columns_[b].right ? 0 : widths[b]);
-        });
-    if (widest == shown.end() || columns_[*widest].right || widths[*widest] <= kTextMin) break;
+        std::max_element(shown.begin(), shown.end(),
+                         [&](std::size_t a, std::size_t b) { return can_give(a) < can_give(b); });
+    if (widest == shown.end() || can_give(*widest) <= kTextMin) break;
     const std::size_t excess = needed() - room;
     widths[*widest] = std::max(kTextMin, widths[*widest] - std::min(widths[*widest], excess));
   }

@@ -14,6 +14,7 @@ struct TableColumn {
   bool right = false;  ///< numbers
   /// What is left out first when there is not enough room: the highest; 0 always stays.
   int dispensable = 0;
+  bool whole = false;  ///< never shortened: what is copied from it must be all of it
 };
 
 class Table {
@@ -25,7 +26,7 @@ class Table {
   bool empty() const { return rows_.empty(); }
 
   /// Every line is indented by two blanks and ends in a line feed. Columns without any content are
-  /// left out; of the text columns that stay, the widest is shortened if it must be.
+  /// left out; of the text columns that stay, the widest is shortened if it must be and may be.
   std::string Render(const Terminal& terminal) const;
 
  private:

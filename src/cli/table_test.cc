@@ -31,5 +31,15 @@ TEST(Table, DropsColumnsBeforeItCutsText) {
   EXPECT_LE(DisplayWidth(narrow.substr(narrow.find('\n') + 1)), 25u);
 }
 
+TEST(Table, DoesNotCutWhatIsWhole) {
+  Table table({{"uid", false, 0, true}, {"name", false}});
+  table.AddRow({"0123456789abcdef0123456789abcdef", "a name that is long enough"});
+  Terminal terminal;
+  terminal.width = 40;
+  const std::string narrow = table.Render(terminal);
+  EXPECT_NE(narrow.find("0123456789abcdef0123456789abcdef"), std::string::npos);
+  EXPECT_NE(narrow.find("…"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace headway::cli

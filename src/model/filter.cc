@@ -164,10 +164,15 @@ Result<FieldValue> ParseValue(const FilterField& field, const std::string& text)
                                               ", not with \"" + text + "\"");
   };
   switch (field.type) {
-    case FieldType::kText: {
+    case FieldType::kText:
+    case FieldType::kLevel: {
       const auto& choices = field.choices;
-      if (choices.empty() || std::find(choices.begin(), choices.end(), text) != choices.end()) {
+      const auto found = std::find(choices.begin(), choices.end(), text);
+      if (field.type == FieldType::kText && (choices.empty() || found != choices.end())) {
         return FieldValue(text);
+      }
+      if (found != choices.end()) {
+        return FieldValue(static_cast<std::int64_t>(found - choices.begin()) + 1);
       }
       std::string names;
       for (const std::string_view choice : choices) {
@@ -300,11 +305,11 @@ class Parser {
       return node;
     }
     const bool ordered = op != Operator::kEqual && op != Operator::kUnequal;
-    if (op == Operator::kHas || (ordered && !field.choices.empty())) {
+    const bool unordered = field.type == FieldType::kText && !field.choices.empty();
+    if (op == Operator::kHas || (ordered && unordered)) {
       return scanner_.Fail(sign_at, std::string(field.name) + " is compared with " +
-                                        (field.choices.empty() ? "= != < <= > >=" : "= and !=") +
-                                        ", or " + std::string(field.name) +
-                                        ":* asks whether it is known");
+                                        (unordered ? "= and !=" : "= != < <= > >=") + ", or " +
+                                        std::string(field.name) + ":* asks whether it is known");
     }
     Result<FieldValue> value = ParseValue(field, text);
     if (!value.ok()) return scanner_.Fail(value_at, value.status().message());

@@ -32,6 +32,7 @@ namespace headway {
 
 enum class FieldType : std::uint8_t {
   kText,      ///< compared byte by byte
+  kLevel,     ///< one of `choices`, which are in order; its place among them, counted from 1
   kInteger,   ///< "3"
   kRatio,     ///< "0.9" or "90%"
   kDuration,  ///< nanoseconds; "1h30m", as ParseDuration

@@ -36,6 +36,26 @@ bool Takes(const std::string& text, const FilterRow& row) {
   return filter.ok() && filter->Matches(row);
 }
 
+TEST(Filter, LevelsAreInOrder) {
+  const std::vector<FilterField> fields = {{"severity", FieldType::kLevel, {"low", "mid", "high"}}};
+  const auto takes = [&fields](const std::string& text, FieldValue value) {
+    const Result<Filter> filter = Filter::Parse(text, fields);
+    EXPECT_TRUE(filter.ok()) << text << ": " << filter.status().message();
+    return filter.ok() && filter->Matches([value](std::size_t, std::string_view) { return value; });
+  };
+  const FieldValue mid = std::int64_t{2};
+  for (const char* text : {"severity = mid", "severity >= low", "severity < high", "severity:*"}) {
+    EXPECT_TRUE(takes(text, mid)) << text;
+    EXPECT_FALSE(takes(text, {})) << text;
+  }
+  EXPECT_FALSE(takes("severity > mid", mid));
+  for (const char* text : {"severity = 2", "severity > none", "severity:mid", "severity = Low"}) {
+    EXPECT_EQ(Filter::Parse(text, fields).status().code(), Code::kInvalidArgument) << text;
+  }
+  EXPECT_NE(Filter::Parse("severity = x", fields).status().message().find("low, mid, high"),
+            std::string::npos);
+}
+
 TEST(Filter, ComparesEachTypeWithEachOperator) {
   const FilterRow row = RowOf("llama-7b", TheReport());
   for (const char* text : {

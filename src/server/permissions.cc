@@ -37,6 +37,11 @@ constexpr PermissionFacts kPermissions[] = {
     {Permission::kRolesUpdate, "roles.update"},
     {Permission::kRolesList, "roles.list"},
     {Permission::kRolesDelete, "roles.delete"},
+    {Permission::kEventsCreate, "events.create"},
+    {Permission::kEventsGet, "events.get"},
+    {Permission::kEventsList, "events.list"},
+    {Permission::kEventsUpdate, "events.update"},
+    {Permission::kEventsDelete, "events.delete"},
 };
 
 struct RoleFacts {
@@ -46,16 +51,19 @@ struct RoleFacts {
 constexpr Permissions kReading(Permission::kRunsList, Permission::kRunsGet,
                                Permission::kProjectsList, Permission::kProjectsGet,
                                Permission::kOperationsGet, Permission::kOperationsList,
-                               Permission::kServerMetrics, Permission::kServerGet);
+                               Permission::kServerMetrics, Permission::kServerGet,
+                               Permission::kEventsGet, Permission::kEventsList);
+constexpr Permissions kWriting(Permission::kJournalsAppend, Permission::kSeriesWrite,
+                               Permission::kServerGet, Permission::kEventsCreate);
+constexpr Permissions kChanging(Permission::kRunsCreate, Permission::kRunsUpdate,
+                                Permission::kRunsDelete, Permission::kOperationsCancel,
+                                Permission::kOperationsDelete, Permission::kLinksCreate,
+                                Permission::kLinksList, Permission::kLinksRevoke,
+                                Permission::kEventsUpdate, Permission::kEventsDelete);
 constexpr RoleFacts kRoles[] = {
     {"viewer", kReading},
-    {"writer",
-     Permissions(Permission::kJournalsAppend, Permission::kSeriesWrite, Permission::kServerGet)},
-    {"editor", kReading.With(Permissions(Permission::kRunsCreate, Permission::kRunsUpdate,
-                                         Permission::kRunsDelete, Permission::kOperationsCancel,
-                                         Permission::kOperationsDelete, Permission::kLinksCreate,
-                                         Permission::kLinksList, Permission::kLinksRevoke,
-                                         Permission::kJournalsAppend, Permission::kSeriesWrite))},
+    {"writer", kWriting},
+    {"editor", kReading.With(kWriting).With(kChanging)},
     {"admin", Permissions::All()},
 };
 

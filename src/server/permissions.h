@@ -36,6 +36,11 @@ enum class Permission : std::uint8_t {
   kRolesUpdate,
   kRolesList,
   kRolesDelete,
+  kEventsCreate,
+  kEventsGet,
+  kEventsList,
+  kEventsUpdate,
+  kEventsDelete,
 };
 
 /// "runs.list".
@@ -52,7 +57,7 @@ class Permissions {
   template <typename... More>
   constexpr explicit Permissions(Permission first, More... more)
       : bits_((Bit(first) | ... | Bit(more))) {}
-  static constexpr Permissions All() { return Permissions(~std::uint32_t{0}); }
+  static constexpr Permissions All() { return Permissions(~std::uint64_t{0}); }
 
   constexpr Permissions With(Permissions others) const { return Permissions(bits_ | others.bits_); }
   constexpr bool Has(Permission permission) const { return (bits_ & Bit(permission)) != 0; }
@@ -60,19 +65,20 @@ class Permissions {
   constexpr bool Include(Permissions others) const { return (others.bits_ & ~bits_) == 0; }
 
  private:
-  explicit constexpr Permissions(std::uint32_t bits) : bits_(bits) {}
-  static constexpr std::uint32_t Bit(Permission permission) {
-    return std::uint32_t{1} << static_cast<int>(permission);
+  explicit constexpr Permissions(std::uint64_t bits) : bits_(bits) {}
+  static constexpr std::uint64_t Bit(Permission permission) {
+    return std::uint64_t{1} << static_cast<int>(permission);
   }
 
-  std::uint32_t bits_ = 0;
+  std::uint64_t bits_ = 0;
 };
 
 /// Their names, each once, in one order.
 std::vector<std::string_view> NamesOf(Permissions permissions);
 
-/// Those of a built-in role: "viewer" reads, "writer" appends journals and reads nothing, "editor"
-/// does both and changes runs, "admin" does everything. Nothing: there is no such role.
+/// Those of a built-in role: "viewer" reads, "writer" sends what runs record and tells of events
+/// and profiles, and reads nothing, "editor" does both and changes runs, "admin" does everything.
+/// Nothing: there is no such role.
 std::optional<Permissions> PermissionsOf(std::string_view role);
 /// The built-in ones: "viewer", "writer", ...
 std::vector<std::string_view> RoleNames();

@@ -1,13 +1,10 @@
 #include "server/run_registry.h"
 
 #include <algorithm>
-#include <charconv>
 #include <mutex>
-#include <optional>
 #include <utility>
 #include <vector>
 
-#include "base/crc32c.h"
 #include "base/limits.h"
 #include "base/names.h"
 #include "server/run_details.h"
@@ -28,66 +25,6 @@ Status CheckEtag(const std::string& etag, const store::RunRow& run) {
   if (etag.empty() || etag == now) return OkStatus();
   return {Code::kAborted, "run \"" + run.label + "\" was changed meanwhile: its etag is \"" + now +
                               "\"; read it again"};
-}
-
-std::string ToHexText(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const char c : bytes) {
-    text += kDigits[static_cast<unsigned char>(c) >> 4];
-    text += kDigits[static_cast<unsigned char>(c) & 15];
-  }
-  return text;
-}
-
-// Nothing where it is no such text.
-std::optional<std::string> FromHexText(std::string_view text) {
-  std::string bytes;
-  for (std::size_t i = 0; i < text.size(); i += 2) {
-    std::uint8_t byte = 0;
-    const char* const begin = text.data() + i;
-    const char* const end = begin + std::min<std::size_t>(2, text.size() - i);
-    const auto [stop, error] = std::from_chars(begin, end, byte, 16);
-    if (error != std::errc() || stop != begin + 2) return std::nullopt;
-    bytes += static_cast<char>(byte);
-  }
-  return bytes;
-}
-
-// A page's token: where the page before ended, and a mark of what was asked. No secret: what it
-// could tell may be asked for anyway.
-std::string QuestionOf(const v1::ListRunsRequest& request) {
-  v1::ListRunsRequest question = request;
-  question.clear_page_token();
-  question.clear_page_size();
-  question.set_project(ProjectOf(request.project()));
-  return question.SerializeAsString();
-}
-
-std::string MarkOf(std::string_view place, const std::string& question) {
-  return std::to_string(
-      Crc32c(place.data(), place.size(), Crc32c(question.data(), question.size())));
-}
-
-std::string MakeToken(const std::string& next, const std::string& question) {
-  return next.empty() ? next : ToHexText(next) + "/" + MarkOf(next, question);
-}
-
-Result<std::string> ParseToken(const std::string& token, const std::string& question) {
-  if (token.empty()) return std::string();
-  const std::size_t slash = token.find('/');
-  std::optional<std::string> next = FromHexText(std::string_view(token).substr(0, slash));
-  if (slash == std::string::npos || !next || next->empty() ||
-      token.substr(slash + 1) != MarkOf(*next, question)) {
-    return Bad("the page_token is none of an answer to this question");
-  }
-  return *std::move(next);
-}
-
-template <typename T>
-Status In(const char* field, const Result<T>& parsed) {
-  if (parsed.ok()) return OkStatus();
-  return {parsed.status().code(), std::string(field) + ": " + parsed.status().message()};
 }
 
 }  // namespace
@@ -123,13 +60,6 @@ v1::Run SharedRunMessage(const store::RunRow& row) {
   wire::Fill(said, &run);
   wire::Fill(row.summary, &run);
   return run;
-}
-
-std::string ProjectOf(const std::string& project) { return project.empty() ? "default" : project; }
-
-Result<std::size_t> PageSize(std::int32_t asked, int usual, int most) {
-  if (asked < 0) return Bad("page_size is below 0");
-  return static_cast<std::size_t>(asked == 0 ? usual : std::min(asked, most));
 }
 
 void RunRegistry::AddTo(ConnectRouter* router) {
@@ -197,30 +127,21 @@ Result<store::RunRow> RunRegistry::Find(const Caller& caller, const std::string&
 
 Result<v1::ListRunsResponse> RunRegistry::List(const Caller& caller,
                                                const v1::ListRunsRequest& request) {
-  const Result<std::size_t> size =
-      PageSize(request.page_size(), kRunsPageDefault, limits::kRunsPage);
-  if (!size.ok()) return size.status();
-  const Result<Filter> filter = Filter::Parse(request.filter(), store::RunRowFields());
-  HEADWAY_RETURN_IF_ERROR(In("filter", filter));
-  store::RunQuery query{.project = ProjectOf(request.project()),
-                        .name = caller.run,
-                        .filter = *filter,
-                        .deleted = request.show_deleted(),
-                        .count = *size};
-  if (!request.order_by().empty()) {
-    const Result<RowOrder> order = RowOrder::Parse(request.order_by(), store::RunRowFields());
-    HEADWAY_RETURN_IF_ERROR(In("order_by", order));
-    query.order = *order;
-  }
-  const std::string question = QuestionOf(request);
-  Result<std::string> after = ParseToken(request.page_token(), question);
-  if (!after.ok()) return after.status();
-  query.after = *std::move(after);
+  const Result<WantedPage> wanted =
+      ReadListRequest(request, store::RunRowFields(), kRunsPageDefault, limits::kRunsPage);
+  if (!wanted.ok()) return wanted.status();
+  const store::RunQuery query{.project = ProjectOf(request.project()),
+                              .name = caller.run,
+                              .filter = wanted->filter,
+                              .order = wanted->order,
+                              .deleted = request.show_deleted(),
+                              .after = wanted->after,
+                              .count = wanted->count};
   const Result<store::RunPage> page = store_->ListRuns(query);
   if (!page.ok()) return page.status();
   v1::ListRunsResponse response;
   for (const store::RunRow& row : page->runs) *response.add_runs() = RunMessage(row);
-  response.set_next_page_token(MakeToken(page->next, question));
+  response.set_next_page_token(wanted->Token(page->next));
   return response;
 }
 

@@ -10,17 +10,12 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "server/connect.h"
+#include "server/list_request.h"
 #include "store/store.h"
 
 namespace headway::server {
 
 class Upkeep;
-
-/// "" stands for the project "default".
-std::string ProjectOf(const std::string& project);
-
-/// How many rows a page has. InvalidArgument: fewer than none.
-Result<std::size_t> PageSize(std::int32_t asked, int usual, int most);
 
 /// A run as whoever may read it sees it.
 v1::Run RunMessage(const store::RunRow& row);

@@ -20,6 +20,7 @@
 #include "server/access.h"
 #include "server/config_service.h"
 #include "server/connect.h"
+#include "server/event_service.h"
 #include "server/foreign_points.h"
 #include "server/http_server.h"
 #include "server/journal_service.h"
@@ -120,6 +121,7 @@ struct Server::Impl {
             [this](const Status& status) { Log(status); }, &large),
         projects(store.get(), clock_given),
         operations(store.get(), &upkeep, clock_given),
+        events(store.get(), &registry, clock_given),
         itself(dir, clock_given),
         roles(std::move(roles_found)),
         tokens(std::move(tokens_found)),
@@ -143,6 +145,7 @@ struct Server::Impl {
     series.AddTo(&router);
     projects.AddTo(&router);
     operations.AddTo(&router);
+    events.AddTo(&router);
     itself.AddTo(&router);
     journals.OnRecords([this](const RunUid& run, bool turns) {
       if (turns) upkeep.Hurry(run);
@@ -300,6 +303,7 @@ struct Server::Impl {
   ForeignPoints foreign;
   ProjectService projects;
   OperationService operations;
+  EventService events;
   ServerService itself;
   std::unique_ptr<Roles> roles;
   std::unique_ptr<Tokens> tokens;

@@ -1526,6 +1526,235 @@ TYPED_TEST_P(RecordStoreConformance, LedgersAreKeptWithTheirPages) {
   EXPECT_EQ(save("five", {}, {}).code(), Code::kFailedPrecondition);
 }
 
+/// The n-th event of a run.
+inline ItemRow TestItem(const RunUid& run, int n) {
+  ItemRow item;
+  item.uid = DeriveUid<ItemUid>(ToHex(run) + "/" + std::to_string(n));
+  item.run_uid = run;
+  item.start = 100 + n;
+  item.type = "hang";
+  item.level = 2;
+  item.name = "event " + std::to_string(n);
+  item.bytes = std::string("\0bytes", 6) + std::to_string(n);
+  item.creator = "admin";
+  item.created = item.updated = 7;
+  return item;
+}
+
+inline constexpr std::int64_t kManyItems = 1'000;
+
+TYPED_TEST_P(RecordStoreConformance, ItemsOfRunsAreKeptAndChangeByVersion) {
+  const RunRow run = NewRun("p", "r", 5);
+  ASSERT_TRUE(this->store_->CreateRun(run, {}).ok());
+  ItemRow item = TestItem(run.uid, 0);
+  EXPECT_EQ(this->store_->FindItem(item.kind, item.uid).status().code(), Code::kNotFound);
+  ASSERT_TRUE(this->store_->CreateItem(item, kManyItems, TestAudit("made")).ok());
+  EXPECT_EQ(this->store_->CreateItem(item, kManyItems, TestAudit("again")).code(),
+            Code::kAlreadyExists);
+  ItemRow other = TestItem(RunUid(), 1);
+  EXPECT_EQ(this->store_->CreateItem(other, kManyItems, TestAudit("none")).code(), Code::kNotFound);
+  other = TestItem(run.uid, 1);
+  EXPECT_EQ(this->store_->CreateItem(other, 1, TestAudit("full")).code(), Code::kResourceExhausted);
+  item.project = "p";
+  item.run = "r";
+  this->Reopen();
+  EXPECT_EQ(*this->store_->FindItem(item.kind, item.uid), item);
+  EXPECT_EQ(this->store_->FindItem(ItemKind::kProfileSession, item.uid).status().code(),
+            Code::kNotFound);
+  const auto size = static_cast<std::int64_t>(item.bytes.size());
+  EXPECT_EQ(this->store_->FindRun(run.uid)->stored_bytes, size);
+
+  ItemRow changed = item;
+  changed.start = -3;
+  changed.end = 9;
+  changed.type = "";
+  changed.level = std::nullopt;
+  changed.name = std::string("\xff'", 2);
+  changed.attempt = 0;
+  changed.found = true;
+  changed.bytes = "more bytes than there were";
+  changed.updated = 9;
+  ItemRow stale = changed;
+  stale.version = 2;
+  EXPECT_EQ(this->store_->UpdateItem(stale, TestAudit("stale")).code(), Code::kAborted);
+  ASSERT_TRUE(this->store_->UpdateItem(changed, TestAudit("changed")).ok());
+  EXPECT_EQ(this->store_->UpdateItem(changed, TestAudit("stale")).code(), Code::kAborted);
+  EXPECT_EQ(this->store_->UpdateItem(other, TestAudit("none")).code(), Code::kNotFound);
+  changed.version = 2;
+  this->Reopen();
+  EXPECT_EQ(*this->store_->FindItem(item.kind, item.uid), changed);
+  EXPECT_EQ(this->store_->FindRun(run.uid)->stored_bytes,
+            static_cast<std::int64_t>(changed.bytes.size()));
+
+  EXPECT_EQ(this->store_->DeleteItem(item.kind, item.uid, 1, TestAudit("stale")).code(),
+            Code::kAborted);
+  EXPECT_EQ(this->store_->DeleteItem(item.kind, other.uid, 1, TestAudit("none")).code(),
+            Code::kNotFound);
+  ASSERT_TRUE(this->store_->DeleteItem(item.kind, item.uid, 2, TestAudit("deleted")).ok());
+  EXPECT_EQ(this->store_->FindItem(item.kind, item.uid).status().code(), Code::kNotFound);
+  EXPECT_EQ(this->store_->FindRun(run.uid)->stored_bytes, 0);
+  EXPECT_EQ(this->store_->ListProjects()->at(0).stored_bytes, 0);
+  // There is room again, also for the same one; and what was refused is not written down.
+  EXPECT_TRUE(this->store_->CreateItem(item, 1, {}).ok());
+  std::vector<std::string> done;
+  const std::vector<AuditRow> audit = *this->store_->ListAudit(0, 10, "");
+  for (const AuditRow& row : audit) {
+    if (!row.what.empty()) done.push_back(row.what);
+  }
+  EXPECT_EQ(done, (std::vector<std::string>{"deleted", "changed", "made"}));
+}
+
+TYPED_TEST_P(RecordStoreConformance, ItemsAreFilteredAndOrderedAsTheModelDoes) {
+  std::mt19937_64 random(5);
+  std::vector<RunRow> runs;
+  for (const auto& [project, name] :
+       {std::pair("p", "r"), std::pair("p", "s"), std::pair("p", "hidden"), std::pair("q", "r")}) {
+    runs.push_back(NewRun(project, name, 5));
+    ASSERT_TRUE(this->store_->CreateRun(runs.back(), {}).ok());
+  }
+  std::vector<ItemRow> all;
+  for (int n = 0; n < 120; ++n) {
+    const RunRow& run = runs[random() % runs.size()];
+    ItemRow item = TestItem(run.uid, n);
+    item.kind = random() % 4 == 0 ? ItemKind::kProfileSession : ItemKind::kEvent;
+    item.start = static_cast<std::int64_t>(random() % 30);
+    if (random() % 2 == 0) item.end = item.start + static_cast<std::int64_t>(random() % 9);
+    item.type = random() % 2 == 0 ? "hang" : "termination";
+    item.level = static_cast<std::int64_t>(1 + random() % 4);
+    if (random() % 4 == 0) item.level = std::nullopt;
+    if (random() % 3 == 0) item.attempt = static_cast<std::int64_t>(random() % 3);
+    item.found = random() % 2 == 0;
+    ASSERT_TRUE(this->store_->CreateItem(item, kManyItems, {}).ok());
+    item.project = run.project;
+    item.run = run.name;
+    all.push_back(item);
+  }
+  ASSERT_TRUE(this->store_->DeleteRun(runs[2].uid, 9, {}).ok());
+  this->Reopen();
+  std::sort(all.begin(), all.end(), [](const ItemRow& a, const ItemRow& b) {
+    return std::tie(a.start, a.uid) > std::tie(b.start, b.uid);
+  });
+  const std::span<const FilterField> fields = ItemFields(ItemKind::kEvent);
+  const std::vector<std::string> filters = {"",
+                                            "type = hang",
+                                            "NOT type = hang AND start >= @10",
+                                            "severity >= error",
+                                            "severity = info OR severity:*",
+                                            "end:*",
+                                            "NOT end:*",
+                                            "end > @20",
+                                            "attempt >= 1",
+                                            "run = s",
+                                            "name:1",
+                                            "uid:a",
+                                            "insight_found = true",
+                                            "create_time > @7 OR update_time = @7"};
+  const std::vector<std::string> orders = {
+      "",    "severity desc",       "end, name", "attempt desc, type", "run, severity",
+      "uid", "insight_found, start"};
+  const auto row_of = [](const ItemRow& row) {
+    return [&row](std::size_t field, std::string_view) { return ItemValue(row, field); };
+  };
+  for (int i = 0; i < 200; ++i) {
+    const std::string& text = filters[random() % filters.size()];
+    const std::string& order_text = orders[random() % orders.size()];
+    const Result<Filter> filter = Filter::Parse(text, fields);
+    ASSERT_TRUE(filter.ok()) << text << ": " << filter.status().ToString();
+    ItemQuery query{.project = "p", .filter = *filter, .count = 1 + random() % 20};
+    if (!order_text.empty()) query.order = *RowOrder::Parse(order_text, fields);
+    const std::uint64_t of = random() % 6;
+    if (of < runs.size()) query.run = runs[of].uid;
+    if (of == 4) query.run_name = "s";
+    std::vector<ItemRow> expected;
+    for (const ItemRow& row : all) {
+      bool in = of < runs.size() ? row.run_uid == runs[of].uid
+                                 : row.project == "p" && row.run_uid != runs[2].uid;
+      if (of == 4) in = in && row.run == "s";
+      if (in && row.kind == ItemKind::kEvent && filter->Matches(row_of(row))) {
+        expected.push_back(row);
+      }
+    }
+    std::stable_sort(expected.begin(), expected.end(), [&](const ItemRow& a, const ItemRow& b) {
+      return query.order.Before(row_of(a), row_of(b));
+    });
+    std::vector<ItemRow> got;
+    do {
+      const Result<ItemPage> page = this->store_->ListItems(query);
+      ASSERT_TRUE(page.ok()) << page.status().ToString();
+      EXPECT_LE(page->items.size(), query.count);
+      got.insert(got.end(), page->items.begin(), page->items.end());
+      query.after = page->next;
+    } while (!query.after.empty());
+    ASSERT_EQ(got, expected) << text << "; " << order_text << "; " << of;
+  }
+  ItemQuery query{.project = "p", .count = 1};
+  query.after = "no mark";
+  EXPECT_EQ(this->store_->ListItems(query).status().code(), Code::kInvalidArgument);
+  query = {.project = "none"};
+  EXPECT_TRUE(this->store_->ListItems(query)->items.empty());
+  // Large ones make a page shorter, but not empty.
+  query = {.project = "p", .bytes = 1};
+  const ItemPage page = *this->store_->ListItems(query);
+  EXPECT_EQ(page.items.size(), 1u);
+  query.after = page.next;
+  EXPECT_NE(this->store_->ListItems(query)->items.at(0), page.items[0]);
+}
+
+TYPED_TEST_P(RecordStoreConformance, ItemsGoWithTheirRun) {
+  const JournalIdentity identity = TestIdentity("p", "r");
+  ASSERT_TRUE(this->Append(identity, 0, TestSlots(0, 100)).ok());
+  const RunRow stays = NewRun("p", "s", 5);
+  ASSERT_TRUE(this->store_->CreateRun(stays, {}).ok());
+  constexpr int kItems = 700;  // more than one step
+  for (int n = 0; n < kItems; ++n) {
+    ASSERT_TRUE(this->store_->CreateItem(TestItem(identity.run_uid, n), kManyItems, {}).ok());
+  }
+  ASSERT_TRUE(this->store_->CreateItem(TestItem(stays.uid, 0), kManyItems, {}).ok());
+  ASSERT_TRUE(this->store_->DeleteRun(identity.run_uid, 7, {}).ok());
+  // Hidden, it still is there.
+  ASSERT_TRUE(this->store_->CreateItem(TestItem(identity.run_uid, kItems), kManyItems, {}).ok());
+  ItemQuery query{.project = "p", .count = kItems + 2};
+  EXPECT_EQ(this->store_->ListItems(query)->items.size(), 1u);
+  query.run = identity.run_uid;
+  EXPECT_EQ(this->store_->ListItems(query)->items.size(), static_cast<std::size_t>(kItems) + 1);
+  std::int64_t left = *this->store_->PurgeRun(identity.run_uid);
+  EXPECT_GT(left, 0);
+  EXPECT_TRUE(this->store_->ListItems(query)->items.empty());
+  EXPECT_EQ(this->store_->FindItem(ItemKind::kEvent, TestItem(identity.run_uid, kItems).uid)
+                .status()
+                .code(),
+            Code::kNotFound);
+  while (left > 0) {
+    const std::int64_t next = *this->store_->PurgeRun(identity.run_uid);
+    EXPECT_LT(next, left);
+    left = next;
+  }
+  this->Reopen();
+  EXPECT_EQ(this->store_->CreateItem(TestItem(identity.run_uid, 1), kManyItems, {}).code(),
+            Code::kNotFound);
+  ItemRow gone = TestItem(identity.run_uid, 1);
+  EXPECT_EQ(this->store_->UpdateItem(gone, {}).code(), Code::kNotFound);
+  EXPECT_EQ(this->store_->DeleteItem(gone.kind, gone.uid, 1, {}).code(), Code::kNotFound);
+  EXPECT_EQ(this->store_->FindRun(identity.run_uid)->stored_bytes, 0);
+  query.run = std::nullopt;
+  ASSERT_EQ(this->store_->ListItems(query)->items.size(), 1u);
+  const std::int64_t size = this->store_->FindRun(stays.uid)->stored_bytes;
+  EXPECT_EQ(size, static_cast<std::int64_t>(TestItem(stays.uid, 0).bytes.size()));
+  EXPECT_EQ(this->store_->ListProjects()->at(0).stored_bytes, size);
+  // They count for what a project may keep.
+  ProjectRow project;
+  project.name = "p";
+  project.quota_bytes = size + 1;
+  ASSERT_TRUE(this->store_->PutProject(project, {}).ok());
+  EXPECT_EQ(this->store_->CreateItem(TestItem(stays.uid, 1), kManyItems, {}).code(),
+            Code::kFailedPrecondition);
+  ItemRow grown = TestItem(stays.uid, 0);
+  grown.bytes += "xx";
+  EXPECT_EQ(this->store_->UpdateItem(grown, {}).code(), Code::kFailedPrecondition);
+  grown.bytes.resize(1);
+  EXPECT_TRUE(this->store_->UpdateItem(grown, {}).ok());
+}
+
 REGISTER_TYPED_TEST_SUITE_P(
     RecordStoreConformance, AnEmptyStoreHasNothing, KeepsWhatItIsTold, ReadsAnyPart, AGapIsRefused,
     APartOfASlotIsRefused, AnotherHeaderIsRefused, ARunStaysInItsProjectAndUnderItsName,
@@ -1538,6 +1767,7 @@ REGISTER_TYPED_TEST_SUITE_P(
     WhatIsDeletedIsHiddenAndThenRemoved, AProjectKeepsNoMoreThanItMay, BlobsCountInWhatIsStored,
     WhatHasGrownIsStale, OperationsAreKept, PointsAreKeptAsTheyCame, PointsOfManyRoundsTakeFewBytes,
     LoosePointsAreKeptOnce, LoosePointsOfManyCallersAreKept, PointsNeedARun,
-    LedgersAreKeptWithTheirPages);
+    LedgersAreKeptWithTheirPages, ItemsOfRunsAreKeptAndChangeByVersion,
+    ItemsAreFilteredAndOrderedAsTheModelDoes, ItemsGoWithTheirRun);
 
 }  // namespace headway::store

@@ -56,6 +56,11 @@ NEEDS = {
     "LinkService/ListLinks": "links.list",
     "LinkService/RevokeLink": "links.revoke",
     "ServerService/GetServer": "server.get",
+    "EventService/CreateEvent": "events.create",
+    "EventService/GetEvent": "events.get",
+    "EventService/ListEvents": "events.list",
+    "EventService/UpdateEvent": "events.update",
+    "EventService/DeleteEvent": "events.delete",
 }
 # What is asked for by its path alone, likewise.
 PATHS = {"live?project=p": "runs.list", "live?project=p&run=r": "runs.get"}
@@ -64,13 +69,15 @@ BY_LINK = {"RunService/GetRun", "RunService/GetReport", "RunService/ListInterval
            "RunService/ListSteps", "SeriesService/ListSeries",
            "SeriesService/QuerySeries"}  # fmt: skip
 READING = {"runs.list", "runs.get", "projects.list", "projects.get", "operations.list",
-           "operations.get", "server.get"}  # fmt: skip
+           "operations.get", "server.get", "events.get", "events.list"}  # fmt: skip
+WRITING = {"journals.append", "series.write", "server.get", "events.create"}
 ROLES = {
     "viewer": READING,
-    "writer": {"journals.append", "series.write", "server.get"},
+    "writer": WRITING,
     "editor": READING
+    | WRITING
     | {"runs.create", "runs.update", "runs.delete", "operations.cancel", "operations.delete"}
-    | {"links.create", "links.list", "links.revoke", "journals.append", "series.write"},
+    | {"links.create", "links.list", "links.revoke", "events.update", "events.delete"},
     "admin": set(NEEDS.values()),
 }
 # Roles of one's own, which the matrix has, too.
@@ -175,6 +182,13 @@ def every_request(headway: Headway, server: Server) -> dict[str, Any]:
     for verb in ("Get", "Cancel", "Delete"):
         requests[f"OperationService/{verb}Operation"] = {"project": "p", "id": "none"}
     requests["JournalService/AppendJournals"] = pieces(headway, "p", "r")
+    event = {"project": "p", "run": "r", "event": {"type": "EVENT_TYPE_HANG"}}
+    requests["EventService/CreateEvent"] = event
+    uid = server.call("EventService/CreateEvent", event)[1]["event"]["uid"]
+    requests["EventService/GetEvent"] = {"project": "p", "uid": uid}
+    requests["EventService/UpdateEvent"] = {"project": "p", "uid": uid, "values": {"attempt": "1"}}
+    requests["EventService/DeleteEvent"] = {"project": "p", "uid": "none"}
+    requests["EventService/ListEvents"] = {"project": "p", "run": "r"}
     requests["LinkService/CreateLink"] = {"project": "p", "run": "r"}
     requests["LinkService/RevokeLink"] = {"id": "none"}
     requests["TokenService/RevokeToken"] = {"id": "none"}
@@ -253,6 +267,8 @@ def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
                     inside = project in ("", "p")
                 elif method == "RunService/ListRuns" or "OperationService" in method:
                     inside = project in ("", "p")
+                elif "uid" in request:
+                    inside = project in ("", "p")  # what another run has is not there
                 else:
                     inside = project in ("", "p") and run in ("", "r")
                 status, answer = server.call(method, request, token)
@@ -261,6 +277,8 @@ def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
                     # Tokens of other scopes are not there, for one of this scope.
                     none = "OperationService" in method and request.get("id")
                     none = none or method == "RoleService/DeleteRole"
+                    if "uid" in request:
+                        none = request["uid"] == "none" or run not in ("", "r")
                     if method == "LinkService/RevokeLink":
                         none = project not in ("", "p") or run not in ("", "r")
                     assert status == (404 if none else 200) or (

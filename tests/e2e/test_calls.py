@@ -256,7 +256,7 @@ def commands_of(headway: Headway) -> list[str]:
         if word.startswith("-"):
             continue
         below = headway("__complete", "--", word, "").stdout.split()
-        nested = word in ("runs", "tokens", "projects", "operations", "roles", "links")
+        nested = word in ("runs", "tokens", "projects", "operations", "roles", "links", "events")
         found += [f"{word} {second}" for second in below] if nested else [word]
     return found
 

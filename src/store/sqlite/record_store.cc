@@ -243,6 +243,30 @@ constexpr const char* kSchemaSteps[] = {
        CREATE INDEX run_by_began ON run (project_id, began, start, uid);)",
     // What its blobs take, which lie elsewhere.
     "ALTER TABLE run ADD COLUMN blob_bytes INTEGER NOT NULL DEFAULT 0;",
+    // What belongs to runs beside their records: events, profiles and what can be profiled.
+    R"(ALTER TABLE run ADD COLUMN items INTEGER NOT NULL DEFAULT 0;
+       ALTER TABLE run ADD COLUMN item_bytes INTEGER NOT NULL DEFAULT 0;
+       CREATE TABLE run_item (
+         id INTEGER PRIMARY KEY,
+         uid BLOB NOT NULL UNIQUE,
+         kind INTEGER NOT NULL,
+         run_id INTEGER NOT NULL REFERENCES run (id),
+         project_id INTEGER NOT NULL REFERENCES project (id),
+         start INTEGER NOT NULL,
+         finish INTEGER,
+         type TEXT,
+         level INTEGER,
+         name TEXT,
+         attempt INTEGER,
+         found TEXT,
+         version INTEGER NOT NULL,
+         creator TEXT,
+         created INTEGER NOT NULL,
+         updated INTEGER NOT NULL,
+         bytes BLOB NOT NULL
+       ) STRICT;
+       CREATE INDEX item_of_run ON run_item (run_id, kind, start, uid);
+       CREATE INDEX item_of_project ON run_item (project_id, kind, start, uid);)",
 };
 constexpr auto kSchemaVersion = static_cast<std::int64_t>(std::size(kSchemaSteps));
 

@@ -133,7 +133,7 @@ TEST_F(SqliteStoreTest, IsDurableAndMarkedAsOurs) {
   OtherProgram other(path_);
   EXPECT_EQ(other.Do("PRAGMA journal_mode"), "wal");
   EXPECT_EQ(other.Do("PRAGMA application_id"), std::to_string(0x68647779));
-  EXPECT_EQ(other.Do("PRAGMA user_version"), "9");
+  EXPECT_EQ(other.Do("PRAGMA user_version"), "10");
 }
 
 TEST_F(SqliteStoreTest, OnlyOneServerHasIt) {
@@ -462,7 +462,7 @@ std::int64_t RoundsIn(RecordStore* store) {
 TEST_F(SqliteStoreTest, WhereThereIsNoRoomNothingIsHalfWritten) {
   std::int64_t rounds = 0;
   std::string data;
-  for (const std::uint64_t limit : {230'000u, 240'000u, 300'000u}) {
+  for (const std::uint64_t limit : {260'000u, 270'000u, 330'000u}) {
     auto store = Open({.size_limit_bytes = limit});
     Status status;
     while (status.ok()) {

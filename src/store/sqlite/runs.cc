@@ -1,11 +1,11 @@
 #include <headway/v1/run_service.pb.h>
-#include <headway/v1/store.pb.h>
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "base/time_format.h"
+#include "store/sqlite/row_sql.h"
 #include "store/sqlite/sqlite_store.h"
 #include "wire/run.h"
 
@@ -28,7 +28,7 @@ constexpr std::string_view kRunColumns =
     "(SELECT coalesce(sum(state.stored_bytes), 0) FROM journal "
     " JOIN state ON state.journal_id = journal.id WHERE journal.run_id = run.id) + "
     "(SELECT coalesce(sum(point_source.stored_bytes), 0) FROM point_source "
-    " WHERE point_source.run_id = run.id) + run.blob_bytes "
+    " WHERE point_source.run_id = run.id) + run.blob_bytes + run.item_bytes "
     "FROM run JOIN project ON project.id = run.project_id ";
 
 // By the fields of RunRowFields(); that of labels depends on the key.
@@ -53,145 +53,14 @@ constexpr std::string_view kFieldColumns[] = {
     "nullif(run.deleted, 0)",
 };
 
-/// SQL and what is bound in it, in order.
-struct Sql {
-  std::string text;
-  std::vector<FieldValue> values;
-
-  Sql& Add(std::string_view more) {
-    text += more;
-    return *this;
-  }
-  Sql& Bind(FieldValue value) {
-    text += '?';
-    values.push_back(std::move(value));
-    return *this;
-  }
-  Sql& Uid(const RunUid& uid) { return Add("x'").Add(ToHex(uid)).Add("'"); }
-  void Field(std::size_t field, const std::string& key) {
-    if (field < std::size(kFieldColumns)) {
-      Add(kFieldColumns[field]);
-      return;
-    }
-    Add("(SELECT value FROM run_label WHERE run_label.run_id = run.id AND run_label.key = ");
-    Bind(key).Add(")");
-  }
-};
-
-std::string_view SignOf(Filter::Operator op) {
-  switch (op) {
-    case Filter::Operator::kEqual: return " = ";
-    case Filter::Operator::kUnequal: return " != ";
-    case Filter::Operator::kLess: return " < ";
-    case Filter::Operator::kLessEqual: return " <= ";
-    case Filter::Operator::kGreater: return " > ";
-    default: return " >= ";
-  }
-}
-
-// True or false, never NULL: what is not known is neither this nor that.
-void Ask(const Filter::Node& node, Sql* sql) {
-  switch (node.op) {
-    case Filter::Operator::kAnd:
-    case Filter::Operator::kOr: {
-      const bool both = node.op == Filter::Operator::kAnd;
-      sql->Add(both ? "(1" : "(0");
-      for (const Filter::Node& operand : node.operands) {
-        sql->Add(both ? " AND " : " OR ");
-        Ask(operand, sql);
-      }
-      sql->Add(")");
-      return;
-    }
-    case Filter::Operator::kNot:
-      sql->Add("(NOT ");
-      Ask(node.operands.front(), sql);
-      sql->Add(")");
-      return;
-    case Filter::Operator::kKnown:
-      sql->Field(node.field, node.key);
-      sql->Add(" IS NOT NULL");
-      return;
-    case Filter::Operator::kHas:
-      sql->Add("coalesce(instr(");
-      sql->Field(node.field, node.key);
-      sql->Add(", ").Bind(node.value).Add(") > 0, 0)");
-      return;
-    default: break;
-  }
-  if (node.op == Filter::Operator::kEqual && node.field >= std::size(kFieldColumns)) {
+constexpr RowColumns kRunRows = {
+    .fields = kFieldColumns,
+    .start = "run.start",
+    .uid = "run.uid",
+    .keyed = "(SELECT value FROM run_label WHERE run_label.run_id = run.id AND run_label.key = ",
     // One that an index answers.
-    sql->Add("run.id IN (SELECT run_id FROM run_label WHERE key = ").Bind(node.key);
-    sql->Add(" AND value = ").Bind(node.value).Add(")");
-    return;
-  }
-  sql->Add("coalesce(");
-  sql->Field(node.field, node.key);
-  sql->Add(SignOf(node.op)).Bind(node.value).Add(", 0)");
-}
-
-/// One column that rows are ordered by.
-struct OrderColumn {
-  std::size_t field = 0;
-  std::string key;
-  bool descending = false;
+    .keyed_equal = "run.id IN (SELECT run_id FROM run_label WHERE key = ",
 };
-
-std::vector<OrderColumn> ColumnsOf(const RowOrder& order) {
-  std::vector<OrderColumn> columns;
-  for (const RowOrder::Key& key : order.keys()) {
-    columns.push_back({key.field, key.key, key.descending});
-  }
-  return columns;
-}
-
-FieldValue ToField(const v1::RunPageMark::Value& value) {
-  switch (value.kind_case()) {
-    case v1::RunPageMark::Value::kText: return value.text();
-    case v1::RunPageMark::Value::kInteger: return value.integer();
-    case v1::RunPageMark::Value::kReal: return value.real();
-    case v1::RunPageMark::Value::KIND_NOT_SET: break;
-  }
-  return {};
-}
-
-v1::RunPageMark::Value ToMark(const FieldValue& field) {
-  v1::RunPageMark::Value value;
-  if (const auto* const text = std::get_if<std::string>(&field)) value.set_text(*text);
-  if (const auto* const integer = std::get_if<std::int64_t>(&field)) value.set_integer(*integer);
-  if (const auto* const real = std::get_if<double>(&field)) value.set_real(*real);
-  return value;
-}
-
-// What comes behind the row of `mark`: behind it by the first column, or the same there and behind
-// by the second, ... Unknown values come last, in either direction.
-void AskBehind(const std::vector<OrderColumn>& columns, const v1::RunPageMark& mark,
-               const RunUid& uid, Sql* sql) {
-  sql->Add(" AND (0");
-  for (std::size_t last = 0; last <= columns.size(); ++last) {
-    sql->Add(" OR (1");
-    for (std::size_t i = 0; i < last; ++i) {
-      sql->Add(" AND ");
-      sql->Field(columns[i].field, columns[i].key);
-      sql->Add(" IS ").Bind(ToField(mark.values(static_cast<int>(i))));
-    }
-    if (last == columns.size()) {
-      sql->Add(" AND (run.start, run.uid) < (").Bind(mark.start()).Add(", ");
-      sql->Uid(uid).Add(")");
-    } else {
-      const FieldValue value = ToField(mark.values(static_cast<int>(last)));
-      if (std::holds_alternative<std::monostate>(value)) {
-        sql->Add(" AND 0");
-      } else {
-        sql->Add(" AND coalesce(");
-        sql->Field(columns[last].field, columns[last].key);
-        sql->Add(columns[last].descending ? " < " : " > ").Bind(value).Add(", 1)");
-      }
-    }
-    sql->Add(")");
-  }
-  sql->Add(")");
-}
 
 std::optional<std::int64_t> Known(const Query& row, int column) {
   if (row.IsNull(column)) return std::nullopt;
@@ -304,37 +173,17 @@ Status SqliteStore::Label(Connection* connection, bool named_anew, RunRow* row) 
 }
 
 Result<RunPage> SqliteStore::ListRuns(const RunQuery& query) {
-  const std::vector<OrderColumn> columns = ColumnsOf(query.order);
-  const auto order = [&columns](Sql* sql) {
-    sql->Add(" ORDER BY ");
-    for (const OrderColumn& column : columns) {
-      sql->Field(column.field, column.key);
-      sql->Add(column.descending ? " DESC NULLS LAST, " : " ASC NULLS LAST, ");
-    }
-    sql->Add("run.start DESC, run.uid DESC");
-  };
   // Which they are comes first: what is shown of them is read for those of the page alone.
-  Sql sql;
+  RowSql sql(kRunRows);
   sql.Add(kRunColumns).Add("WHERE run.id IN (SELECT run.id FROM run WHERE run.project_id = ");
   sql.Add("(SELECT id FROM project WHERE name = ").Bind(query.project).Add(") AND run.purged = 0");
   if (!query.deleted) sql.Add(" AND run.deleted = 0");
   if (!query.name.empty()) sql.Add(" AND run.name = ").Bind(query.name);
-  if (!query.filter.root().operands.empty() || query.filter.root().op != Filter::Operator::kAnd) {
-    sql.Add(" AND ");
-    Ask(query.filter.root(), &sql);
-  }
-  if (!query.after.empty()) {
-    v1::RunPageMark mark;
-    const bool whole = mark.ParseFromString(query.after);
-    const Result<RunUid> uid = ParseUid<RunUid>(mark.uid());
-    if (!whole || !uid.ok() || mark.values_size() != static_cast<int>(columns.size())) {
-      return Status(Code::kInvalidArgument, "the mark is of no page of this list");
-    }
-    AskBehind(columns, mark, *uid, &sql);
-  }
-  order(&sql);
+  sql.Where(query.filter);
+  HEADWAY_RETURN_IF_ERROR(sql.Behind(query.order, query.after));
+  sql.OrderBy(query.order);
   sql.Add(" LIMIT ").Bind(static_cast<std::int64_t>(query.count + 1)).Add(")");
-  order(&sql);
+  sql.OrderBy(query.order);
 
   const Turn turn = TakeReader();
   const Transaction transaction(turn.connection, "BEGIN", kRead);
@@ -342,7 +191,7 @@ Result<RunPage> SqliteStore::ListRuns(const RunQuery& query) {
   RunPage page;
   std::vector<bool> named_anew;
   {
-    Query rows(turn.connection, kRead, Query::Once{sql.text}, sql.values);
+    Query rows(turn.connection, kRead, Query::Once{sql.text()}, sql.values());
     bool anew = false;
     while (rows.Next()) {
       page.runs.push_back(Row(rows, &anew));
@@ -357,13 +206,10 @@ Result<RunPage> SqliteStore::ListRuns(const RunQuery& query) {
   }
   if (more && !page.runs.empty()) {
     const RunRow& last = page.runs.back();
-    v1::RunPageMark mark;
-    for (const OrderColumn& column : columns) {
-      *mark.add_values() = ToMark(RunRowValue(last, column.field, column.key));
-    }
-    mark.set_start(last.start);
-    mark.set_uid(ToHex(last.uid));
-    page.next = mark.SerializeAsString();
+    page.next = PageMark(
+        query.order,
+        [&last](std::size_t field, std::string_view key) { return RunRowValue(last, field, key); },
+        last.start, ToHex(last.uid));
   }
   return page;
 }
@@ -529,6 +375,8 @@ Status SqliteStore::PurgeSome(std::int64_t id, std::int64_t* left) {
   // From here on nobody reads what is left of it.
   Query purged(writer_.get(), kWrite, "UPDATE run SET purged = 1 WHERE id = ?", id);
   HEADWAY_RETURN_IF_ERROR(purged.Run());
+  const Result<bool> items_left = RemoveItems(id, kPurgeRows);
+  HEADWAY_RETURN_IF_ERROR(items_left.status());
   struct Old {
     std::int64_t id, journal, bytes;
   };
@@ -548,10 +396,11 @@ Status SqliteStore::PurgeSome(std::int64_t id, std::int64_t* left) {
     HEADWAY_RETURN_IF_ERROR(remove.Run());
     HEADWAY_RETURN_IF_ERROR(Account(old.journal, -old.bytes));
   }
-  if (static_cast<std::int64_t>(some.size()) == kPurgeRows) {
+  if (*items_left || static_cast<std::int64_t>(some.size()) == kPurgeRows) {
     Query sum(writer_.get(), kWrite,
-              "SELECT coalesce(sum(state.stored_bytes), 0) FROM journal "
-              "JOIN state ON state.journal_id = journal.id WHERE journal.run_id = ?",
+              "SELECT coalesce(sum(state.stored_bytes), 0) + "
+              "(SELECT item_bytes FROM run WHERE id = ?1) FROM journal "
+              "JOIN state ON state.journal_id = journal.id WHERE journal.run_id = ?1",
               id);
     if (!sum.Next()) return sum.status();
     *left = std::max<std::int64_t>(sum.Integer(0), 1);

@@ -20,7 +20,8 @@
 
 /// The Store behind OpenSqliteStore. What it does with journals is in journals.cc, with runs and
 /// operations in runs.cc, with points in series.cc and loose.cc, with saved ledgers in ledgers.cc,
-/// with tokens, roles and share links in tokens.cc, roles.cc and links.cc.
+/// with tokens, roles and share links in tokens.cc, roles.cc and links.cc, with what belongs to
+/// runs in run_items.cc.
 
 namespace headway::store {
 
@@ -81,6 +82,13 @@ class SqliteStore final : public Store {
   Status UpdateOperation(const OperationRow& operation) override;
   Status CancelOperation(std::string_view id, const AuditRow& audit) override;
   Status DeleteOperation(std::string_view id, const AuditRow& audit) override;
+
+  Status CreateItem(const ItemRow& item, std::int64_t most, const AuditRow& audit) override;
+  Result<ItemRow> FindItem(ItemKind kind, const ItemUid& uid) override;
+  Result<ItemPage> ListItems(const ItemQuery& query) override;
+  Status UpdateItem(const ItemRow& item, const AuditRow& audit) override;
+  Status DeleteItem(ItemKind kind, const ItemUid& uid, std::int64_t version,
+                    const AuditRow& audit) override;
 
   Result<std::uint64_t> PointPosition(const RunUid& run, std::string_view source) override;
   Status AppendPoints(std::span<const PointBatch> batches) override;
@@ -154,6 +162,15 @@ class SqliteStore final : public Store {
   Result<LooseOutcome> MergeOne(const LoosePoints& points);
   Status RemoveLedger(std::int64_t run_id);
   Status PurgeSome(std::int64_t id, std::int64_t* left);
+  struct OldItem {
+    std::int64_t id, run_id, bytes;
+  };
+  /// NotFound; Aborted: it is not of this version any more.
+  Result<OldItem> FindOld(ItemKind kind, const ItemUid& uid, std::int64_t version);
+  /// Removes up to `count` items of a run; whether there may be more.
+  Result<bool> RemoveItems(std::int64_t run_id, std::int64_t count);
+  /// So many more items of a run, and bytes of them.
+  Status AccountItems(std::int64_t run_id, std::int64_t items, std::int64_t bytes);
   Status WriteDown(const AuditRow& audit);
   /// The journal's chunks take so many bytes more.
   Status Account(std::int64_t journal_id, std::int64_t bytes);

@@ -1,0 +1,354 @@
+"""Events of runs on a server: told by programs, listed, changed, and gone with their runs."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Headway, wait_until
+from test_registry import call, refused
+from test_server import Server
+
+START = 1_767_225_600_000_000_000  # 2026-01-01T00:00:00Z
+SECOND = 1_000_000_000
+
+REPORT = {
+    "analyzer": "straggler", "version": "1.2", "layer": "network",
+    "state": "DETECTION_STATE_DETECTED", "confidence": 0.75, "details": "one host\nis slow",
+    "evidence": [{"what": "step time", "metric": "step_time", "value": 1.5, "unit": "s",
+                  "startTime": str(START), "endTime": str(START + SECOND)}],
+    "recommendedActions": [{"description": "replace node-17",
+                            "documentationUrl": "https://example.org/nodes"}],
+}  # fmt: skip
+EVENT: dict[str, Any] = {
+    "type": "EVENT_TYPE_PERFORMANCE_DEGRADATION", "severity": "SEVERITY_WARNING", "attempt": "2",
+    "startTime": str(START), "endTime": str(START + 90 * SECOND),
+    "scope": {"layer": "network", "hosts": ["node-17"], "devices": ["node-17/gpu3"]},
+    "evidence": [{"what": "loss", "value": "NaN", "text": "first seen\nat step 17"}],
+    "analyzerReports": [REPORT],
+}  # fmt: skip
+
+
+@pytest.fixture
+def server(headway: Headway, tmp_path: Path) -> Iterator[Server]:
+    with closing(Server(headway, tmp_path / "far")) as one:
+        for run in ("r", "s"):
+            call(one, "RunService/CreateRun", run={"name": run})
+        yield one
+
+
+def create(server: Server, run: str = "r", **event: Any) -> Any:
+    event = {"type": "EVENT_TYPE_HANG"} | event
+    return call(server, "EventService/CreateEvent", run=run, event=event)["event"]
+
+
+def uids(server: Server, **request: Any) -> list[str]:
+    """All that a list has, page by page."""
+    found: list[str] = []
+    while True:
+        answer = call(server, "EventService/ListEvents", **request)
+        assert len(answer["events"]) <= request.get("pageSize", 50)
+        found += [event["uid"] for event in answer["events"]]
+        request["pageToken"] = answer["nextPageToken"]
+        if not request["pageToken"]:
+            return found
+
+
+
+
+def audit(server: Server) -> list[tuple[str, str]]:
+    events = call(server, "TokenService/ListAuditEvents", pageSize=100)["events"]
+    return [(one["action"], one["who"]) for one in events if one["action"].startswith("events.")]
+
+
+def test_a_training_job_tells_of_an_event_and_people_read_it(
+    headway: Headway, server: Server
+) -> None:
+    made = call(server, "TokenService/CreateToken", role="writer", project="default", run="r")
+    writer = made["secret"]
+    ask = {"run": "r", "event": EVENT, "requestId": "once"}
+    status, answer = server.call("EventService/CreateEvent", ask, writer)
+    assert status == 200 and not answer["existed"], answer
+    event = answer["event"]
+    assert event["displayName"] == "Performance degradation" and event["insightFound"]
+    assert event["creator"] == f"token {made['token']['id']}" and event["etag"] == "1"
+    assert event["run"] == "r" and len(event["runUid"]) == 32
+    again = server.call("EventService/CreateEvent", ask, writer)[1]
+    assert again == {"event": event, "existed": True}
+    # It reads none, tells of no other run, and is given none that others made.
+    for method, request in (("GetEvent", {"uid": event["uid"]}), ("ListEvents", {"run": "r"})):
+        assert server.call(f"EventService/{method}", request, writer)[0] == 403
+    assert server.call("EventService/CreateEvent", ask | {"run": "s"}, writer)[0] == 403
+    other = create(server, displayName="a secret")
+    status, answer = server.call(
+        "EventService/CreateEvent", {"run": "r", "event": EVENT | {"uid": other["uid"]}}, writer)
+    assert status == 409 and "secret" not in json.dumps(answer)
+
+    env = server.env | {"COLUMNS": "160"}
+    text = headway("events", "list", "r", env=env).stdout
+    assert event["uid"] in text and "performance_degradation" in text and "warning" in text
+    assert "1:30" in text.replace("0:01:30", "1:30") and "goes on" in text and "detected" in text
+    narrow = headway("events", "list", env=env | {"COLUMNS": "60"}).stdout
+    assert event["uid"] in narrow and other["uid"] in narrow
+    shown = headway("events", "show", event["uid"], env=env).stdout
+    for word in ("Performance degradation", "warning", "attempt", "node-17/gpu3", "straggler 1.2",
+                 "75.00 %", "replace node-17", "https://example.org/nodes", "1.5 s", "nan",
+                 "detected by"):  # fmt: skip
+        assert word in shown, (word, shown)
+    facts = json.loads(headway("events", "show", event["uid"], "--json", env=env).stdout)
+    assert facts["type"] == "performance_degradation" and facts["severity"] == "warning"
+    assert facts["start_time"] == "2026-01-01T00:00:00.000000000Z" and facts["attempt"] == 2
+    assert facts["analyzer_reports"][0]["state"] == "detected"
+    assert facts["evidence"][0]["value"] is None
+    listed = json.loads(headway("events", "list", "r", "--json", env=env).stdout)
+    assert facts in listed and len(listed) == 2
+    limited = headway("events", "list", "--limit", "1", env=env).stdout
+    assert "and more" in limited and limited.count("\n") == 3
+    assert audit(server)[::-1] == [("events.create", event["creator"]), ("events.create", "admin")]
+
+
+def test_lists_that_are_empty_say_why(headway: Headway, server: Server) -> None:
+    env = server.env
+    told = headway("events", "list", "r", env=env).stdout
+    assert told.startswith("no events of run r in project default on http://")
+    assert "CreateEvent" in told
+    told = headway("events", "list", "--filter", "type = hang", env=env).stdout
+    assert told.startswith("no such events in project default")
+    assert json.loads(headway("events", "list", "--json", env=env).stdout) == []
+    assert "no run" in headway("events", "list", "none", env=env, code=1).stderr
+    assert "there is no event" in headway("events", "show", "x", env=env, code=1).stderr
+    assert "--server" in headway("events", "list", code=2).stderr
+    assert "column 1" in headway("events", "list", "--filter", "x=1", env=env, code=2).stderr
+
+
+def test_filters_orders_and_pages(server: Server) -> None:
+    types = ["EVENT_TYPE_HANG", "EVENT_TYPE_TERMINATION", "EVENT_TYPE_OTHER"]
+    severities = [f"SEVERITY_{name}" for name in
+                  ("UNSPECIFIED", "INFO", "WARNING", "ERROR", "CRITICAL")]  # fmt: skip
+    states = [f"DETECTION_STATE_{name}" for name in ("DETECTED", "NOT_DETECTED", "NO_DATA")]
+    all_events: list[dict[str, Any]] = []
+    for n in range(60):
+        event: dict[str, Any] = {"type": types[n % 3], "severity": severities[n % 5],
+                                 "startTime": str(START + n % 7 * SECOND)}  # fmt: skip
+        if n % 3 == 2:
+            event["customType"] = "ecc error"
+        if n % 2:
+            event["endTime"] = str(START + (n % 7 + n % 4) * SECOND)
+        if n % 4:
+            event["attempt"] = str(n % 3)
+        event["analyzerReports"] = [{"analyzer": "a", "state": states[n % 3]}]
+        all_events.append(create(server, "rs"[n % 2], **event) | {"n": n})
+    at = f"@{START + 3 * SECOND}"
+    found: list[tuple[str, Any]] = [
+        ("", lambda e: True),
+        ("severity >= error", lambda e: e["n"] % 5 >= 3),
+        ("severity = info OR NOT severity:*", lambda e: e["n"] % 5 < 2),
+        ("type = hang", lambda e: e["n"] % 3 == 0),
+        ("type:'c e'", lambda e: e["n"] % 3 == 2),
+        ("NOT end:*", lambda e: e["n"] % 2 == 0),
+        (f"start < {at} AND insight_found = true", lambda e: e["n"] % 7 < 3 and e["n"] % 3 == 0),
+        (f"end >= {at}", lambda e: e["n"] % 2 == 1 and e["n"] % 7 + e["n"] % 4 >= 3),
+        ("attempt = 0", lambda e: e["n"] % 4 != 0 and e["n"] % 3 == 0),
+        ("run = s AND name = Hang", lambda e: e["n"] % 2 == 1 and e["n"] % 3 == 0),
+        (f"uid = {all_events[7]['uid']}", lambda e: e["n"] == 7),
+        ("create_time > @0 AND update_time > @0", lambda e: True),
+    ]
+    newest = sorted(all_events, key=lambda e: (int(e["startTime"]), e["uid"]), reverse=True)
+    for (text, holds), size in itertools.product(found, (1, 7, 50)):
+        expected = [event["uid"] for event in newest if holds(event)]
+        assert uids(server, filter=text, pageSize=size) == expected, text
+        mine = [event["uid"] for event in newest if holds(event) and event["n"] % 2 == 0]
+        assert uids(server, run="r", filter=text, pageSize=size) == mine, text
+    # Without a severity they come last, in either direction.
+    for order, key in (("severity desc", lambda e: -(e["n"] % 5)),
+                       ("severity", lambda e: e["n"] % 5 or 9)):  # fmt: skip
+        expected = [event["uid"] for event in sorted(newest, key=key)]
+        assert uids(server, orderBy=order, pageSize=9) == expected
+    assert len(call(server, "EventService/ListEvents")["events"]) == 50
+    token = call(server, "EventService/ListEvents", run="r", pageSize=1)["nextPageToken"]
+    for other in ({"run": "s"}, {}, {"run": "r", "filter": "type = hang"}, {"run": "r",
+                  "orderBy": "start"}):  # fmt: skip
+        assert "page_token" in refused(server, "EventService/ListEvents", **other,
+                                       pageToken=token)[2]  # fmt: skip
+    for wrong in ({"filter": "severity > high"}, {"filter": "color = red"}, {"orderBy": "start,"},
+                  {"pageSize": -1}, {"filter": "x" * 5000}, {"filter": "type < hang AND"},
+                  {"pageToken": "00/1"}):  # fmt: skip
+        assert refused(server, "EventService/ListEvents", **wrong)[1] == "invalid_argument", wrong
+
+
+def test_an_event_changes_by_etag(server: Server) -> None:
+    event = create(server, **EVENT)
+    uid = event["uid"]
+    after = call(server, "EventService/UpdateEvent", uid=uid, etag="1",
+                 values={"severity": "SEVERITY_ERROR", "attempt": "0"})  # fmt: skip
+    assert after["etag"] == "2" and after["severity"] == "SEVERITY_ERROR"
+    assert after["attempt"] == "0" and after["evidence"] == event["evidence"]
+    stale = refused(server, "EventService/UpdateEvent", uid=uid, etag="1", values={})
+    assert stale[0] == 409 and stale[1] == "aborted" and 'its etag is "2"' in stale[2]
+    # What is named and not given is cleared; what is given and not named stays.
+    after = call(server, "EventService/UpdateEvent", uid=uid,
+                 updateMask=["end_time", "analyzer_reports", "display_name"],
+                 values={"severity": "SEVERITY_INFO", "displayName": "slow"})  # fmt: skip
+    assert after["severity"] == "SEVERITY_ERROR" and after["displayName"] == "slow"
+    assert "endTime" not in after and after["analyzerReports"] == []
+    assert not after["insightFound"] and uids(server, filter="insight_found = true") == []
+    # A list is set as a whole.
+    after = call(server, "EventService/UpdateEvent", uid=uid,
+                 values={"analyzerReports": [REPORT, REPORT | {"state": 3}]})  # fmt: skip
+    assert len(after["analyzerReports"]) == 2 and after["insightFound"]
+    after = call(server, "EventService/UpdateEvent", uid=uid, updateMask=["*"],
+                 values={"type": "EVENT_TYPE_OTHER", "customType": "ecc"})  # fmt: skip
+    assert after["displayName"] == "ecc" and "scope" not in after, after
+    assert after["uid"] == uid and after["run"] == "r"
+    for mask in ("uid", "creator", "insight_found", "nothing", "scope.layer"):
+        told = refused(server, "EventService/UpdateEvent", uid=uid, updateMask=[mask], values={})
+        assert told[1] == "invalid_argument" and "analyzer_reports" in told[2]
+    told = refused(server, "EventService/UpdateEvent", uid=uid, updateMask=["type"], values={})
+    assert "event.type is missing" in told[2]
+    # Whoever says no etag loses nothing that others said.
+    names = [f"host-{n}" for n in range(16)]
+
+    def change(name: str) -> None:
+        call(server, "EventService/UpdateEvent", uid=uid, values={"displayName": name})
+
+    threads = [threading.Thread(target=change, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    last = call(server, "EventService/GetEvent", uid=uid)
+    assert last["displayName"] in names and int(last["etag"]) == int(after["etag"]) + 16
+    assert refused(server, "EventService/DeleteEvent", uid=uid, etag="1")[1] == "aborted"
+    call(server, "EventService/DeleteEvent", uid=uid, etag=last["etag"])
+    for method in ("GetEvent", "UpdateEvent", "DeleteEvent"):
+        assert refused(server, f"EventService/{method}", uid=uid)[1] == "not_found"
+    assert {action for action, _ in audit(server)} == {
+        "events.create", "events.update", "events.delete"}  # fmt: skip
+
+
+def test_hostile_values_are_refused_by_name(headway: Headway, server: Server) -> None:
+    action = {"description": "x"}
+    report: dict[str, Any] = {"analyzer": "a", "state": "DETECTION_STATE_ERROR"}
+    for event, field in (
+        ({"type": 0}, "event.type"),
+        ({"type": 77}, "event.type"),
+        ({"severity": -1}, "event.severity"),
+        ({"customType": "x"}, "event.custom_type"),
+        ({"type": "EVENT_TYPE_OTHER"}, "event.custom_type"),
+        ({"displayName": "a\nb"}, "event.display_name"),
+        ({"displayName": "x" * 257}, "event.display_name"),
+        ({"displayName": "a\u202eb"}, "event.display_name"),
+        ({"startTime": "-1"}, "event.start_time"),
+        ({"startTime": str(2**63 - 1)}, "event.start_time"),
+        ({"startTime": "5", "endTime": "4"}, "event.end_time"),
+        ({"attempt": "-1"}, "event.attempt"),
+        ({"scope": {"hosts": ["a", ""]}}, "event.scope.hosts[1]"),
+        ({"scope": {"devices": ["\u0000"]}}, "event.scope.devices[0]"),
+        ({"scope": {"layer": "\u001b[m"}}, "event.scope.layer"),
+        ({"evidence": [{"text": "x" * 16_385}]}, "event.evidence[0].text"),
+        ({"evidence": [{"text": "\u001b[m"}]}, "event.evidence[0].text"),
+        ({"evidence": [{"startTime": "5", "endTime": "4"}]}, "event.evidence[0].end_time"),
+        ({"analyzerReports": [{"state": 1}]}, "event.analyzer_reports[0].analyzer"),
+        ({"analyzerReports": [{"analyzer": "a"}]}, "event.analyzer_reports[0].state"),
+        ({"analyzerReports": [report | {"confidence": "NaN"}]}, "[0].confidence"),
+        ({"analyzerReports": [report | {"confidence": "Infinity"}]}, "[0].confidence"),
+        ({"analyzerReports": [report | {"confidence": 1.01}]}, "[0].confidence"),
+        ({"analyzerReports": [report | {"recommendedActions": [{}]}]}, "actions[0].description"),
+        ({"analyzerReports": [report | {"recommendedActions": [
+            {"description": "ü" * 1025}]}]}, "actions[0].description"),
+        *(({"analyzerReports": [report | {"recommendedActions": [
+            action | {"documentationUrl": url}]}]}, "actions[0].documentation_url")
+          for url in ("javascript:alert(1)", "file:///etc/passwd", "docs/x", "https://",
+                      "http://a\nb", "data:text/html,x", "https://" + "x" * 5000)),
+        ({"uid": "x"}, "event.uid"),
+        ({"evidence": [{"text": "x" * 16_000}] * 17}, "the event has"),
+    ):  # fmt: skip
+        event = {"type": "EVENT_TYPE_HANG"} | event
+        status, code, message = refused(server, "EventService/CreateEvent", run="r", event=event)
+        assert (status, code) == (400, "invalid_argument") and field in message, (event, message)
+    told = refused(server, "EventService/CreateEvent", run="r", event={"type": "HANG?"})
+    assert told[1] == "invalid_argument"
+    assert refused(server, "EventService/CreateEvent", run="x", event=EVENT)[1] == "not_found"
+    long = refused(server, "EventService/CreateEvent", run="r", event=EVENT, requestId="x" * 129)
+    assert "request_id" in long[2]
+    assert uids(server) == []
+    # What is as large as it may be, and odd but allowed, comes back as it was.
+    kept = create(server, "r", displayName="'; DROP TABLE run_item; -- 漢字 👩‍🚀",
+                  evidence=[{"text": "x" * 16_384, "value": "-Infinity"}],
+                  analyzerReports=[report | {"recommendedActions": [
+                      {"description": "ü" * 1024}], "confidence": 0}])  # fmt: skip
+    assert call(server, "EventService/GetEvent", uid=kept["uid"]) == kept
+    assert "DROP TABLE" in headway("events", "list", env=server.env | {"COLUMNS": "200"}).stdout
+
+
+def test_secrets_in_texts_and_addresses_are_masked(server: Server) -> None:
+    secret = "hunter2hunter2"
+    report = {"analyzer": "a", "state": "DETECTION_STATE_ERROR",
+              "details": f"connect to postgres://u:{secret}@db/x failed",
+              "recommendedActions": [{"description": f"export API_KEY={secret}",
+                                      "documentationUrl": f"https://u:{secret}@host/x"}]}
+    event = create(server, analyzerReports=[report], evidence=[{"text": f"password={secret}"}])
+    assert secret not in json.dumps(event) and "[masked]" in json.dumps(event)
+    assert not any(secret.encode() in path.read_bytes()
+                   for path in (server.folder / "server").rglob("*") if path.is_file())
+
+
+def test_events_go_with_their_run(headway: Headway, server: Server, tmp_path: Path) -> None:
+    here, there = create(server, "r"), create(server, "s")
+    run_uid = here["runUid"]
+    call(server, "RunService/DeleteRun", run="r")
+    # Hidden with it, and found by the run's uid.
+    assert uids(server) == [there["uid"]]
+    assert uids(server, run=run_uid) == [here["uid"]]
+    assert call(server, "EventService/GetEvent", uid=here["uid"])["run"] == run_uid
+    call(server, "RunService/UndeleteRun", run=run_uid)
+    assert sorted(uids(server)) == sorted([here["uid"], there["uid"]])
+    backup = tmp_path / "backup.sqlite"
+    headway("backup", str(backup), "--dir", str(server.folder))
+    operation = call(server, "RunService/DeleteRun", run="r", force=True)["operation"]
+    get = "OperationService/GetOperation"
+    wait_until(lambda: call(server, get, id=operation)["endTime"] != "0", "the end of the purge")
+    assert uids(server) == [there["uid"]]
+    assert refused(server, "EventService/GetEvent", uid=here["uid"])[1] == "not_found"
+    assert refused(server, "EventService/ListEvents", run=run_uid)[1] == "not_found"
+    told = refused(server, "EventService/CreateEvent", run=run_uid, event=EVENT)
+    assert told[1] == "not_found"
+    # A run of that name is another one.
+    call(server, "RunService/CreateRun", run={"name": "r"})
+    assert uids(server, run="r") == []
+    # A backup of before has them, and a server that is killed keeps what it answered for.
+    server.kill()
+    server.start()
+    assert uids(server) == [there["uid"]]
+    server.stop()
+    kept = server.folder / "server" / "records.sqlite"
+    for path in kept.parent.glob("records.sqlite*"):
+        path.unlink()
+    kept.write_bytes(backup.read_bytes())
+    server.start()
+    assert sorted(uids(server)) == sorted([here["uid"], there["uid"]])
+    assert call(server, "EventService/GetEvent", uid=here["uid"]) == here
+
+
+def test_a_link_shows_no_events(server: Server) -> None:
+    event = create(server, **EVENT)
+    word = call(server, "LinkService/CreateLink", run="r")["secret"]
+    for method, request in (("GetEvent", {"uid": event["uid"]}), ("ListEvents", {"run": "r"})):
+        status, answer = server.call(f"EventService/{method}", request, word)
+        assert status == 403 and answer["code"] == "permission_denied"
+    assert "node-17" not in json.dumps(server.call("RunService/GetRun", {}, word)[1])
+
+
+def test_labels_of_runs_that_share_a_name(server: Server) -> None:
+    first = create(server, "r")
+    call(server, "RunService/CreateRun", run={"name": "r"})
+    second = create(server, "r")
+    found = {e["uid"]: e["run"] for e in call(server, "EventService/ListEvents")["events"]}
+    assert found[second["uid"]] == "r" and found[first["uid"]].startswith("r@")
+    assert uids(server, run=found[first["uid"]]) == [first["uid"]]
