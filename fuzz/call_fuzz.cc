@@ -25,6 +25,7 @@
 #include "server/event_service.h"
 #include "server/journal_service.h"
 #include "server/operation_service.h"
+#include "server/profile_service.h"
 #include "server/project_service.h"
 #include "server/record_service.h"
 #include "server/roles.h"
@@ -124,6 +125,7 @@ class World {
         projects_(store_.get(), &clock_),
         operations_(store_.get(), &upkeep_, &clock_),
         events_(store_.get(), &registry_, &clock_),
+        profiles_(store_.get(), &registry_, &clock_),
         itself_(&clock_),
         roles_(Checked(Roles::Load(store_.get(), &clock_))),
         tokens_(Checked(Tokens::Load(store_.get(), roles_.get(), &clock_))),
@@ -142,6 +144,7 @@ class World {
     projects_.AddTo(&router_);
     operations_.AddTo(&router_);
     events_.AddTo(&router_);
+    profiles_.AddTo(&router_);
     itself_.AddTo(&router_);
     for (const MethodDescriptor* const method : Methods()) {
       if (!router_.Has(PathOf(method))) Fail("nobody answers " + PathOf(method));
@@ -295,6 +298,16 @@ class World {
     event.set_run("r");
     event.mutable_event()->set_type(v1::EVENT_TYPE_HANG);
     Learn(Call<v1::CreateEventResponse>("EventService/CreateEvent", event).event().uid());
+    v1::CreateProfilerTargetRequest target;
+    target.set_run("r");
+    target.mutable_target()->set_host("host");
+    Call<v1::CreateProfilerTargetResponse>("ProfileService/CreateProfilerTarget", target);
+    v1::CreateProfileSessionRequest session;
+    session.set_run("r");
+    session.mutable_session()->set_kind(v1::PROFILE_KIND_SCANNED);
+    Learn(Call<v1::CreateProfileSessionResponse>("ProfileService/CreateProfileSession", session)
+              .session()
+              .uid());
     v1::DeleteRunRequest gone;
     gone.set_run("s");
     gone.set_force(true);
@@ -316,6 +329,7 @@ class World {
   ProjectService projects_;
   OperationService operations_;
   EventService events_;
+  ProfileService profiles_;
   ServerService itself_;
   std::unique_ptr<Roles> roles_;
   std::unique_ptr<Tokens> tokens_;

@@ -49,6 +49,8 @@ std::unique_ptr<Command> MakeOperationsCancel();
 std::unique_ptr<Command> MakeOperationsDelete();
 std::unique_ptr<Command> MakeEventsList();
 std::unique_ptr<Command> MakeEventsShow();
+std::unique_ptr<Command> MakeProfilesList();
+std::unique_ptr<Command> MakeProfilesShow();
 std::unique_ptr<Command> MakeImport();
 std::unique_ptr<Command> MakeExport();
 std::unique_ptr<Command> MakeRun();

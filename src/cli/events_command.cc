@@ -12,7 +12,6 @@
 #include <headway/v1/event_service.pb.h>
 
 #include "cli/palette.h"
-#include "cli/report_text.h"
 #include "cli/table.h"
 #endif
 
@@ -91,23 +90,6 @@ Status List(const Context& context, const Place& place, const ItemList& wanted) 
   if (more) *context.out << "  and more: --limit N\n";
   return OkStatus();
 }
-
-class Facts {
- public:
-  Facts(std::string indent, const Terminal& terminal)
-      : indent_(std::move(indent)), terminal_(terminal) {}
-
-  void Add(const std::string& label, const std::string& value) {
-    if (value.empty()) return;
-    text_ += FactLine(indent_ + label, Printable(value), terminal_);
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string indent_;
-  Terminal terminal_;
-  std::string text_;
-};
 
 std::string Joined(const google::protobuf::RepeatedPtrField<std::string>& names) {
   std::string text;

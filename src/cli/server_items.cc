@@ -6,6 +6,7 @@
 #include <google/protobuf/descriptor.h>
 
 #include "base/time_format.h"
+#include "cli/report_text.h"
 #include "cli/text.h"
 #endif
 
@@ -109,6 +110,11 @@ std::string JsonOf(const Message& message) {
   JsonWriter json(&text, 1);
   WriteMessage(message, &json);
   return text + "\n";
+}
+
+void Facts::Add(const std::string& label, const std::string& value) {
+  if (value.empty()) return;
+  text_ += FactLine(indent_ + label, Printable(value), terminal_);
 }
 
 std::string PlaceOfList(const Place& place, const ItemList& list) {

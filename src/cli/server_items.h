@@ -12,9 +12,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "base/json_writer.h"
+#include "cli/output.h"
 #include "cli/server_call.h"
 #endif
 
@@ -47,6 +49,21 @@ std::string EnumText(const google::protobuf::EnumDescriptor& type, int value);
 
 /// The message as a JSON document.
 std::string JsonOf(const google::protobuf::Message& message);
+
+/// What is said of one thing, line by line; what is empty is not said.
+class Facts {
+ public:
+  Facts(std::string indent, const Terminal& terminal)
+      : indent_(std::move(indent)), terminal_(terminal) {}
+
+  void Add(const std::string& label, const std::string& value);
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string indent_;
+  Terminal terminal_;
+  std::string text_;
+};
 
 /// "of run r", "in project p": where a list found nothing.
 std::string PlaceOfList(const Place& place, const ItemList& list);

@@ -131,24 +131,11 @@ Status Fill(const v1::Event& event, store::ItemRow* item) {
   return OkStatus();
 }
 
-Result<v1::Event> Parse(const store::ItemRow& item) {
-  v1::Event event;
-  if (event.ParseFromString(item.bytes)) return event;
-  return Status(Code::kDataLoss, "event " + ToHex(item.uid) + " can't be read; restore a copy");
-}
-
 Result<v1::Event> Message(const store::ItemRow& item, const std::string& label) {
-  Result<v1::Event> event = Parse(item);
+  Result<v1::Event> event = ItemMessage<v1::Event>(item, label);
   if (!event.ok()) return event;
   event->set_uid(ToHex(item.uid));
-  event->set_project(item.project);
-  event->set_run(label);
-  event->set_run_uid(ToHex(item.run_uid));
   event->set_insight_found(item.found);
-  event->set_etag(std::to_string(item.version));
-  event->set_creator(item.creator);
-  event->set_create_time(item.created);
-  event->set_update_time(item.updated);
   return event;
 }
 
@@ -157,6 +144,7 @@ Result<v1::Event> Message(const store::ItemRow& item, const std::string& label) 
 EventService::EventService(store::Store* store, RunRegistry* registry, const Clock* clock)
     : items_({.kind = store::ItemKind::kEvent,
               .noun = "event",
+              .field = "event",
               .create = Permission::kEventsCreate,
               .get = Permission::kEventsGet,
               .update = Permission::kEventsUpdate,
@@ -217,7 +205,7 @@ Result<v1::Event> EventService::Update(const Caller& caller,
   if (!item.ok()) return item.status();
   return Show(items_.Update(
       caller, *std::move(item), request.etag(), [&](store::ItemRow* changed) -> Status {
-        Result<v1::Event> event = Parse(*changed);
+        Result<v1::Event> event = ParseItem<v1::Event>(*changed);
         HEADWAY_RETURN_IF_ERROR(event.status());
         HEADWAY_RETURN_IF_ERROR(
             UpdateFields(request.values(), request.update_mask(), kSettable, &*event));

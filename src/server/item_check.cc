@@ -20,9 +20,6 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// What later adds to a time or takes from it stays within 64 bits.
-constexpr std::int64_t kTimeMost = std::int64_t{1} << 62;
-
 Status Bad(const std::string& what) { return {Code::kInvalidArgument, what}; }
 
 template <typename Names>
@@ -108,8 +105,8 @@ Status MaskString(const std::string& path, std::string_view name, std::string* v
 
 Status CheckInteger(const std::string& path, std::string_view name, std::int64_t value) {
   if (value < 0) return Bad(path + " is below 0");
-  if (value > kTimeMost && (name.ends_with("_time") || name.ends_with("_ns"))) {
-    return Bad(path + " is above " + std::to_string(kTimeMost) + ": it is in nanoseconds" +
+  if (value > kItemTimeMost && (name.ends_with("_time") || name.ends_with("_ns"))) {
+    return Bad(path + " is above " + std::to_string(kItemTimeMost) + ": it is in nanoseconds" +
                (name.ends_with("_time") ? " since the Unix epoch" : ""));
   }
   return OkStatus();

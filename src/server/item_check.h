@@ -3,6 +3,7 @@
 #include <google/protobuf/message.h>
 #include <google/protobuf/repeated_field.h>
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,10 @@
 /// targets), by the names and types of their fields, and how they are updated. Pure.
 
 namespace headway::server {
+
+/// No time lies behind it, in nanoseconds since the Unix epoch: what later adds to one, or takes
+/// from it, stays within 64 bits.
+inline constexpr std::int64_t kItemTimeMost = std::int64_t{1} << 62;
 
 /// Looks at every field of `message` and of those within it, and takes secrets out of texts and
 /// addresses. InvalidArgument names the field, as `path` and what is behind it ("event",

@@ -42,6 +42,11 @@ constexpr PermissionFacts kPermissions[] = {
     {Permission::kEventsList, "events.list"},
     {Permission::kEventsUpdate, "events.update"},
     {Permission::kEventsDelete, "events.delete"},
+    {Permission::kProfilesCreate, "profiles.create"},
+    {Permission::kProfilesGet, "profiles.get"},
+    {Permission::kProfilesList, "profiles.list"},
+    {Permission::kProfilesUpdate, "profiles.update"},
+    {Permission::kProfilesDelete, "profiles.delete"},
 };
 
 struct RoleFacts {
@@ -52,14 +57,17 @@ constexpr Permissions kReading(Permission::kRunsList, Permission::kRunsGet,
                                Permission::kProjectsList, Permission::kProjectsGet,
                                Permission::kOperationsGet, Permission::kOperationsList,
                                Permission::kServerMetrics, Permission::kServerGet,
-                               Permission::kEventsGet, Permission::kEventsList);
+                               Permission::kEventsGet, Permission::kEventsList,
+                               Permission::kProfilesGet, Permission::kProfilesList);
 constexpr Permissions kWriting(Permission::kJournalsAppend, Permission::kSeriesWrite,
-                               Permission::kServerGet, Permission::kEventsCreate);
+                               Permission::kServerGet, Permission::kEventsCreate,
+                               Permission::kProfilesCreate);
 constexpr Permissions kChanging(Permission::kRunsCreate, Permission::kRunsUpdate,
                                 Permission::kRunsDelete, Permission::kOperationsCancel,
                                 Permission::kOperationsDelete, Permission::kLinksCreate,
                                 Permission::kLinksList, Permission::kLinksRevoke,
-                                Permission::kEventsUpdate, Permission::kEventsDelete);
+                                Permission::kEventsUpdate, Permission::kEventsDelete,
+                                Permission::kProfilesUpdate, Permission::kProfilesDelete);
 constexpr RoleFacts kRoles[] = {
     {"viewer", kReading},
     {"writer", kWriting},

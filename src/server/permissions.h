@@ -41,6 +41,11 @@ enum class Permission : std::uint8_t {
   kEventsList,
   kEventsUpdate,
   kEventsDelete,
+  kProfilesCreate,
+  kProfilesGet,
+  kProfilesList,
+  kProfilesUpdate,
+  kProfilesDelete,
 };
 
 /// "runs.list".

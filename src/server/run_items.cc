@@ -25,7 +25,9 @@ Result<store::ItemUid> RunItems::UidFor(const store::RunRow& run, const std::str
   }
   if (!uid.empty()) {
     const Result<store::ItemUid> parsed = ParseUid<store::ItemUid>(uid);
-    if (!parsed.ok()) return Bad(noun + ".uid: " + parsed.status().message());
+    if (!parsed.ok()) {
+      return Bad(std::string(kind_.field) + ".uid: " + parsed.status().message());
+    }
     return parsed;
   }
   if (request_id.empty()) return RandomUid<store::ItemUid>();
@@ -42,14 +44,47 @@ store::AuditRow RunItems::Done(const Caller& caller, Permission permission,
           .project = item.project};
 }
 
+void RunItems::Prepare(const Caller& caller, const store::RunRow& run, store::ItemRow* item) const {
+  item->kind = kind_.kind;
+  item->run_uid = run.uid;
+  item->project = run.project;
+  item->run = run.name;
+  item->creator = caller.name;
+  item->created = item->updated = Now();
+}
+
+Result<RunItems::Made> RunItems::Put(const Caller& caller, const store::RunRow& run,
+                                     store::ItemRow item) {
+  constexpr int kTries = 10;
+  Prepare(caller, run, &item);
+  const store::AuditRow audit = Done(caller, kind_.create, item);
+  for (int tries = 1;; ++tries) {
+    const Status made = store_->CreateItem(item, limits::kRunItems, audit);
+    if (made.ok()) return Made{std::move(item), false};
+    if (made.code() != Code::kAlreadyExists) return made;
+    Result<store::ItemRow> found = store_->FindItem(kind_.kind, item.uid);
+    Status status = found.status();
+    if (found.ok()) {
+      if (found->bytes == item.bytes) return Made{*std::move(found), true};
+      store::ItemRow replaced = item;
+      replaced.start = found->start;
+      replaced.version = found->version;
+      status = store_->UpdateItem(replaced, audit);
+    }
+    if (status.ok()) {
+      found = store_->FindItem(kind_.kind, item.uid);
+      if (!found.ok()) return found.status();
+      return Made{*std::move(found), true};
+    }
+    // Somebody changed or removed it meanwhile.
+    const bool again = status.code() == Code::kAborted || status.code() == Code::kNotFound;
+    if (!again || tries == kTries) return status;
+  }
+}
+
 Result<RunItems::Made> RunItems::Create(const Caller& caller, const store::RunRow& run,
                                         store::ItemRow item) {
-  item.kind = kind_.kind;
-  item.run_uid = run.uid;
-  item.project = run.project;
-  item.run = run.name;
-  item.creator = caller.name;
-  item.created = item.updated = Now();
+  Prepare(caller, run, &item);
   const Status made = store_->CreateItem(item, limits::kRunItems, Done(caller, kind_.create, item));
   if (made.ok()) return Made{std::move(item), false};
   if (made.code() != Code::kAlreadyExists) return made;

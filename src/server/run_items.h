@@ -24,7 +24,8 @@ class RunItems {
  public:
   struct Kind {
     store::ItemKind kind;
-    std::string_view noun;  ///< "event"
+    std::string_view noun;   ///< "profile session"
+    std::string_view field;  ///< of a request to make one: "session"
     Permission create, get, update, remove;
   };
 
@@ -53,6 +54,9 @@ class RunItems {
   /// Makes one of this run, with the uid of `item`, or gets the one that is there. AlreadyExists:
   /// it is of another run or kind, or of somebody else and the caller may not read it.
   Result<Made> Create(const Caller& caller, const store::RunRow& run, store::ItemRow item);
+
+  /// The same, but the one that is there becomes as `item`, whoever made it.
+  Result<Made> Put(const Caller& caller, const store::RunRow& run, store::ItemRow item);
 
   /// NotFound: no such item in that project, or the caller's token is for another run.
   Result<store::ItemRow> Find(const Caller& caller, const std::string& project,
@@ -93,6 +97,7 @@ class RunItems {
   Result<std::string> ListPage(
       const WantedPage& wanted, store::ItemQuery query,
       const std::function<Status(const store::ItemRow&, const std::string&)>& add) const;
+  void Prepare(const Caller& caller, const store::RunRow& run, store::ItemRow* item) const;
   Status CheckEtag(const std::string& etag, const store::ItemRow& item) const;
   store::AuditRow Done(const Caller& caller, Permission permission,
                        const store::ItemRow& item) const;
@@ -107,5 +112,29 @@ class RunItems {
 /// Bytes of `message`, for the store. InvalidArgument: they are more than one item may have;
 /// `noun` begins the message.
 Result<std::string> ItemBytes(std::string_view noun, const google::protobuf::Message& message);
+
+/// What ItemBytes made. DataLoss: it is damaged.
+template <typename Message>
+Result<Message> ParseItem(const store::ItemRow& item) {
+  Message message;
+  if (message.ParseFromString(item.bytes)) return message;
+  return Status(Code::kDataLoss,
+                "item " + ToHex(item.uid) + " can't be read; restore a copy of the store");
+}
+
+/// The same with what the server says of it; `label` is that of its run.
+template <typename Message>
+Result<Message> ItemMessage(const store::ItemRow& item, const std::string& label) {
+  Result<Message> message = ParseItem<Message>(item);
+  if (!message.ok()) return message;
+  message->set_project(item.project);
+  message->set_run(label);
+  message->set_run_uid(ToHex(item.run_uid));
+  message->set_etag(std::to_string(item.version));
+  message->set_creator(item.creator);
+  message->set_create_time(item.created);
+  message->set_update_time(item.updated);
+  return message;
+}
 
 }  // namespace headway::server

@@ -30,6 +30,7 @@
 #include "server/operation_service.h"
 #include "server/pages.h"
 #include "server/process_service.h"
+#include "server/profile_service.h"
 #include "server/project_service.h"
 #include "server/record_service.h"
 #include "server/roles.h"
@@ -122,6 +123,7 @@ struct Server::Impl {
         projects(store.get(), clock_given),
         operations(store.get(), &upkeep, clock_given),
         events(store.get(), &registry, clock_given),
+        profiles(store.get(), &registry, clock_given),
         itself(dir, clock_given),
         roles(std::move(roles_found)),
         tokens(std::move(tokens_found)),
@@ -146,6 +148,7 @@ struct Server::Impl {
     projects.AddTo(&router);
     operations.AddTo(&router);
     events.AddTo(&router);
+    profiles.AddTo(&router);
     itself.AddTo(&router);
     journals.OnRecords([this](const RunUid& run, bool turns) {
       if (turns) upkeep.Hurry(run);
@@ -304,6 +307,7 @@ struct Server::Impl {
   ProjectService projects;
   OperationService operations;
   EventService events;
+  ProfileService profiles;
   ServerService itself;
   std::unique_ptr<Roles> roles;
   std::unique_ptr<Tokens> tokens;

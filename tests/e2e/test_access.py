@@ -61,6 +61,15 @@ NEEDS = {
     "EventService/ListEvents": "events.list",
     "EventService/UpdateEvent": "events.update",
     "EventService/DeleteEvent": "events.delete",
+    "ProfileService/CreateProfilerTarget": "profiles.create",
+    "ProfileService/GetProfilerTarget": "profiles.get",
+    "ProfileService/ListProfilerTargets": "profiles.list",
+    "ProfileService/DeleteProfilerTarget": "profiles.delete",
+    "ProfileService/CreateProfileSession": "profiles.create",
+    "ProfileService/UpdateProfileSession": "profiles.update",
+    "ProfileService/GetProfileSession": "profiles.get",
+    "ProfileService/ListProfileSessions": "profiles.list",
+    "ProfileService/DeleteProfileSession": "profiles.delete",
 }
 # What is asked for by its path alone, likewise.
 PATHS = {"live?project=p": "runs.list", "live?project=p&run=r": "runs.get"}
@@ -69,15 +78,17 @@ BY_LINK = {"RunService/GetRun", "RunService/GetReport", "RunService/ListInterval
            "RunService/ListSteps", "SeriesService/ListSeries",
            "SeriesService/QuerySeries"}  # fmt: skip
 READING = {"runs.list", "runs.get", "projects.list", "projects.get", "operations.list",
-           "operations.get", "server.get", "events.get", "events.list"}  # fmt: skip
-WRITING = {"journals.append", "series.write", "server.get", "events.create"}
+           "operations.get", "server.get", "events.get", "events.list", "profiles.get",
+           "profiles.list"}  # fmt: skip
+WRITING = {"journals.append", "series.write", "server.get", "events.create", "profiles.create"}
 ROLES = {
     "viewer": READING,
     "writer": WRITING,
     "editor": READING
     | WRITING
     | {"runs.create", "runs.update", "runs.delete", "operations.cancel", "operations.delete"}
-    | {"links.create", "links.list", "links.revoke", "events.update", "events.delete"},
+    | {"links.create", "links.list", "links.revoke", "events.update", "events.delete"}
+    | {"profiles.update", "profiles.delete"},
     "admin": set(NEEDS.values()),
 }
 # Roles of one's own, which the matrix has, too.
@@ -189,6 +200,20 @@ def every_request(headway: Headway, server: Server) -> dict[str, Any]:
     requests["EventService/UpdateEvent"] = {"project": "p", "uid": uid, "values": {"attempt": "1"}}
     requests["EventService/DeleteEvent"] = {"project": "p", "uid": "none"}
     requests["EventService/ListEvents"] = {"project": "p", "run": "r"}
+    target = {"project": "p", "run": "r", "target": {"host": "h"}}
+    requests["ProfileService/CreateProfilerTarget"] = target
+    assert server.call("ProfileService/CreateProfilerTarget", target)[0] == 200
+    requests["ProfileService/GetProfilerTarget"] = {"project": "p", "run": "r", "id": "h-0"}
+    requests["ProfileService/DeleteProfilerTarget"] = {"project": "p", "run": "r", "id": "none"}
+    session = {"project": "p", "run": "r", "session": {"kind": "PROFILE_KIND_SCANNED"}}
+    requests["ProfileService/CreateProfileSession"] = session
+    uid = server.call("ProfileService/CreateProfileSession", session)[1]["session"]["uid"]
+    requests["ProfileService/GetProfileSession"] = {"project": "p", "uid": uid}
+    update = {"project": "p", "uid": uid, "values": {"attempt": "1"}}
+    requests["ProfileService/UpdateProfileSession"] = update
+    requests["ProfileService/DeleteProfileSession"] = {"project": "p", "uid": "none"}
+    for thing in ("ProfilerTargets", "ProfileSessions"):
+        requests[f"ProfileService/List{thing}"] = {"project": "p", "run": "r"}
     requests["LinkService/CreateLink"] = {"project": "p", "run": "r"}
     requests["LinkService/RevokeLink"] = {"id": "none"}
     requests["TokenService/RevokeToken"] = {"id": "none"}
@@ -277,6 +302,7 @@ def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
                     # Tokens of other scopes are not there, for one of this scope.
                     none = "OperationService" in method and request.get("id")
                     none = none or method == "RoleService/DeleteRole"
+                    none = none or method == "ProfileService/DeleteProfilerTarget"
                     if "uid" in request:
                         none = request["uid"] == "none" or run not in ("", "r")
                     if method == "LinkService/RevokeLink":

@@ -256,7 +256,9 @@ def commands_of(headway: Headway) -> list[str]:
         if word.startswith("-"):
             continue
         below = headway("__complete", "--", word, "").stdout.split()
-        nested = word in ("runs", "tokens", "projects", "operations", "roles", "links", "events")
+        nested = word in (
+            "runs", "tokens", "projects", "operations", "roles", "links", "events", "profiles",
+        )  # fmt: skip
         found += [f"{word} {second}" for second in below] if nested else [word]
     return found
 

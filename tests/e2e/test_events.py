@@ -1,4 +1,4 @@
-"""Events of runs on a server: told by programs, listed, changed, and gone with their runs."""
+"""Events and profiles of runs on a server: told by programs, listed, changed, gone with them."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def test_an_event_changes_by_etag(server: Server) -> None:
 def test_hostile_values_are_refused_by_name(headway: Headway, server: Server) -> None:
     action = {"description": "x"}
     report: dict[str, Any] = {"analyzer": "a", "state": "DETECTION_STATE_ERROR"}
-    for event, field in (
+    hostile: list[tuple[dict[str, Any], str]] = [
         ({"type": 0}, "event.type"),
         ({"type": 77}, "event.type"),
         ({"severity": -1}, "event.severity"),
@@ -268,9 +268,10 @@ def test_hostile_values_are_refused_by_name(headway: Headway, server: Server) ->
                       "http://a\nb", "data:text/html,x", "https://" + "x" * 5000)),
         ({"uid": "x"}, "event.uid"),
         ({"evidence": [{"text": "x" * 16_000}] * 17}, "the event has"),
-    ):  # fmt: skip
-        event = {"type": "EVENT_TYPE_HANG"} | event
-        status, code, message = refused(server, "EventService/CreateEvent", run="r", event=event)
+    ]  # fmt: skip
+    for event, field in hostile:
+        made = {"type": "EVENT_TYPE_HANG"} | event
+        status, code, message = refused(server, "EventService/CreateEvent", run="r", event=made)
         assert (status, code) == (400, "invalid_argument") and field in message, (event, message)
     told = refused(server, "EventService/CreateEvent", run="r", event={"type": "HANG?"})
     assert told[1] == "invalid_argument"
@@ -352,3 +353,164 @@ def test_labels_of_runs_that_share_a_name(server: Server) -> None:
     found = {e["uid"]: e["run"] for e in call(server, "EventService/ListEvents")["events"]}
     assert found[second["uid"]] == "r" and found[first["uid"]].startswith("r@")
     assert uids(server, run=found[first["uid"]]) == [first["uid"]]
+
+
+SESSION: dict[str, Any] = {
+    "kind": "PROFILE_KIND_PROGRAMMATIC", "trigger": "step 1000", "attempt": "0",
+    "startTime": str(START), "durationNs": str(5 * SECOND),
+    "storageUri": "gs://bucket/r/plugins/profile/2026_01_01",
+    "dashboardUri": "https://xprof.example.org/r", "hostTracerLevel": "HOST_TRACER_LEVEL_INFO",
+    "deviceTracerLevel": "TRACER_LEVEL_ENABLED", "pythonTracerLevel": "TRACER_LEVEL_DISABLED",
+    "targets": [
+        {"target": "node-1-0", "phase": "CAPTURE_PHASE_SUCCEEDED", "startTime": str(START),
+         "endTime": str(START + 5 * SECOND),
+         "files": [{"path": "node-1.xplane.pb", "bytes": "1048576"}]},
+        {"target": "node-2-0", "phase": "CAPTURE_PHASE_FAILED", "error": "no room\nleft"},
+    ],
+}  # fmt: skip
+
+
+def test_profiles_are_noted_and_read(headway: Headway, server: Server) -> None:
+    made = call(server, "TokenService/CreateToken", role="writer", project="default", run="r")
+    writer, env = made["secret"], server.env | {"COLUMNS": "160"}
+    told = headway("profiles", "list", "r", env=env).stdout
+    assert told.startswith("no profile sessions of run r in project default on http://")
+    assert "CreateProfileSession" in told and "no process has said" in told
+
+    def send(method: str, token: str | None = writer, **request: Any) -> tuple[int, Any]:
+        return server.call(f"ProfileService/{method}", request, token)
+
+    for n in range(3):
+        target = {"host": f"node-{n % 2}", "index": str(n // 2), "rank": str(n),
+                  "isMaster": n == 0, "address": f"node-{n % 2}:9012"}  # fmt: skip
+        status, answer = send("CreateProfilerTarget", run="r", target=target)
+        assert status == 200 and not answer["existed"], answer
+        assert answer["target"]["id"] == f"node-{n % 2}-{n // 2}"
+    # One that was started again tells its new address; one that says the same changes nothing.
+    again = target | {"address": "node-0:9999"}
+    for etag in ("2", "2"):
+        status, answer = send("CreateProfilerTarget", None, run="r", target=again)
+        assert status == 200 and answer["existed"] and answer["target"]["etag"] == etag
+    assert answer["target"]["creator"].startswith("token ")
+    ask: dict[str, Any] = {"run": "r", "session": SESSION, "requestId": "one"}
+    status, answer = send("CreateProfileSession", **ask)
+    session = answer["session"]
+    assert status == 200 and session["name"] == "20260101T000000Z" and not answer["existed"]
+    assert send("CreateProfileSession", **ask)[1] == {"session": session, "existed": True}
+    reading: list[tuple[str, dict[str, Any]]] = [
+        ("GetProfileSession", {"uid": session["uid"]}), ("ListProfileSessions", {"run": "r"}),
+        ("GetProfilerTarget", {"run": "r", "id": "node-0-0"}), ("ListProfilerTargets", {}),
+        ("UpdateProfileSession", {"uid": session["uid"]}),
+        ("DeleteProfilerTarget", {"run": "r", "id": "node-0-0"}),
+    ]  # fmt: skip
+    for method, request in reading:
+        assert send(method, **request)[0] == 403, method
+    assert send("CreateProfileSession", **(ask | {"run": "s"}))[0] == 403
+    assert send("CreateProfilerTarget", run="s", target={"host": "h"})[0] == 403
+
+    listed = headway("profiles", "list", "r", env=env).stdout
+    for word in (session["uid"], "1 succeeded, 1 failed", "node-0:9999"):
+        assert word in listed
+    assert listed.index("node-0-0") < listed.index("node-0-1") < listed.index("node-1-0")
+    assert session["uid"] in headway("profiles", "list", env=env | {"COLUMNS": "60"}).stdout
+    shown = headway("profiles", "show", session["uid"], env=env).stdout
+    for word in ("programmatic", "step 1000", "gs://bucket", "https://xprof", "host tracer", "info",
+                 "succeeded on node-1-0", "failed on node-2-0", "no room",
+                 "node-1.xplane.pb, 1.0 MiB"):  # fmt: skip
+        assert word in shown, (word, shown)
+    facts = json.loads(headway("profiles", "show", session["uid"], "--json", env=env).stdout)
+    assert facts["kind"] == "programmatic" and facts["targets"][0]["phase"] == "succeeded"
+    both = json.loads(headway("profiles", "list", "--json", env=env).stdout)
+    assert both["sessions"] == [facts] and [one["rank"] for one in both["targets"]] == [0, 2, 1]
+    wrong = headway("profiles", "list", "--filter", "severity = info", env=env, code=2).stderr
+    assert "there are kind, start, end" in wrong
+    assert headway("profiles", "list", "--filter", "kind = scanned", env=env).stdout.startswith(
+        "no such profile sessions")  # fmt: skip
+
+    page = call(server, "ProfileService/ListProfilerTargets", run="r", pageSize=2)
+    rest = call(server, "ProfileService/ListProfilerTargets", run="r", pageSize=2,
+                pageToken=page["nextPageToken"])  # fmt: skip
+    found = [target["id"] for target in page["targets"] + rest["targets"]]
+    assert found == ["node-0-0", "node-0-1", "node-1-0"] and rest["nextPageToken"] == ""
+    some = call(server, "ProfileService/ListProfilerTargets", filter="host:1 OR index >= 1")
+    assert [target["id"] for target in some["targets"]] == ["node-0-1", "node-1-0"]
+    uid = session["uid"]
+    after = call(server, "ProfileService/UpdateProfileSession", uid=uid, etag="1",
+                 updateMask=["duration_ns", "trigger"], values={"trigger": "x"})  # fmt: skip
+    assert after["etag"] == "2" and "durationNs" not in after and after["trigger"] == "x"
+    open_ones = call(server, "ProfileService/ListProfileSessions", filter="NOT end:*")["sessions"]
+    assert open_ones == [after]
+    for etag in ("1", "3"):
+        stale = refused(server, "ProfileService/DeleteProfileSession", uid=uid, etag=etag)
+        assert stale[1] == "aborted"
+    call(server, "ProfileService/DeleteProfileSession", uid=uid, etag="2")
+    target_of = {"run": "r", "id": "node-0-1"}
+    assert refused(server, "ProfileService/DeleteProfilerTarget", etag="1", **target_of)[0] == 409
+    call(server, "ProfileService/DeleteProfilerTarget", etag="2", **target_of)
+    assert refused(server, "ProfileService/GetProfilerTarget", **target_of)[1] == "not_found"
+    # An id is one within its run only, and no event's uid.
+    other = {"run": "s", "target": {"host": "node-0"}}
+    assert not call(server, "ProfileService/CreateProfilerTarget", **other)["existed"]
+    assert refused(server, "EventService/GetEvent", uid=uid)[1] == "not_found"
+    event = create(server)
+    taken = SESSION | {"uid": event["uid"]}
+    answered = refused(server, "ProfileService/CreateProfileSession", run="r", session=taken)
+    assert answered[1] == "already_exists"
+    call(server, "RunService/DeleteRun", run="r")
+    targets = call(server, "ProfileService/ListProfilerTargets")["targets"]
+    assert [target["run"] for target in targets] == ["s"]
+
+
+def test_hostile_profiles_are_refused_by_name(server: Server) -> None:
+    captured = {"target": "a", "phase": "CAPTURE_PHASE_ACTIVE"}
+    sessions: list[tuple[dict[str, Any], str]] = [
+        ({"kind": 0}, "session.kind"),
+        ({"kind": 9}, "session.kind"),
+        ({"durationNs": "-1"}, "session.duration_ns"),
+        ({"durationNs": str(2**62), "startTime": str(2**62)}, "session.duration_ns"),
+        ({"startTime": str(2**62 + 1)}, "session.start_time"),
+        ({"name": "a\tb"}, "session.name"),
+        ({"storageUri": "javascript:alert(1)"}, "session.storage_uri"),
+        ({"storageUri": "ftp://host/x"}, "session.storage_uri"),
+        ({"storageUri": "/a\u0000b"}, "session.storage_uri"),
+        ({"dashboardUri": "/path"}, "session.dashboard_uri"),
+        ({"dashboardUri": "gs://bucket/x"}, "session.dashboard_uri"),
+        ({"hostTracerLevel": 77}, "session.host_tracer_level"),
+        ({"targets": [{"phase": 1}]}, "session.targets[0].target"),
+        ({"targets": [{"target": "a"}]}, "session.targets[0].phase"),
+        ({"targets": [captured, captured]}, "session.targets[1].target"),
+        ({"targets": [captured | {"startTime": "5", "endTime": "4"}]}, "targets[0].end_time"),
+        ({"targets": [captured | {"files": [{}]}]}, "targets[0].files[0].path"),
+        ({"targets": [captured | {"files": [{"path": "x", "bytes": "-1"}]}]}, "files[0].bytes"),
+        ({"targets": [captured | {"error": "x" * 16_385}]}, "targets[0].error"),
+        ({"uid": "1"}, "session.uid"),
+        ({"targets": [captured | {"target": f"t{n}", "error": "x" * 16_000}
+                      for n in range(17)]}, "the session has"),
+    ]  # fmt: skip
+    for session, field in sessions:
+        made = {"kind": "PROFILE_KIND_SCANNED"} | session
+        told = refused(server, "ProfileService/CreateProfileSession", run="r", session=made)
+        assert told[:2] == (400, "invalid_argument") and field in told[2], (session, told)
+    targets: list[tuple[dict[str, Any], str]] = [
+        ({}, "target.host"),
+        ({"host": "a\nb"}, "target.host"),
+        ({"host": "a", "index": "-1"}, "target.index"),
+        ({"host": "a", "rank": "-1"}, "target.rank"),
+        ({"host": "a", "id": "x" * 257}, "target.id"),
+        ({"host": "x" * 256}, "target.id"),  # which is longer
+        ({"host": "a", "address": "\u001b"}, "target.address"),
+    ]
+    for target, field in targets:
+        told = refused(server, "ProfileService/CreateProfilerTarget", run="r", target=target)
+        assert told[:2] == (400, "invalid_argument") and field in told[2], (target, told)
+    # Nobody captures any here.
+    wanted = {"kind": "PROFILE_KIND_ON_DEMAND"}
+    told = refused(server, "ProfileService/CreateProfileSession", run="r", session=wanted)
+    assert told[1] == "failed_precondition" and "nobody here captures profiles yet" in told[2]
+    made = call(server, "ProfileService/CreateProfileSession", run="r",
+                session={"kind": "PROFILE_KIND_SNAPSHOT", "storageUri": "some folder/é"})["session"]
+    assert made["storageUri"] == "some folder/é"
+    told = refused(server, "ProfileService/UpdateProfileSession", uid=made["uid"], values=wanted)
+    assert told[1] == "failed_precondition"
+    assert len(call(server, "ProfileService/ListProfileSessions")["sessions"]) == 1
+    assert call(server, "ProfileService/ListProfilerTargets")["targets"] == []
