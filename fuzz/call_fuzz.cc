@@ -126,7 +126,7 @@ class World {
         operations_(store_.get(), &upkeep_, &clock_),
         events_(store_.get(), &registry_, &clock_),
         profiles_(store_.get(), &registry_, &clock_),
-        itself_(&clock_),
+        itself_(dir_.path(), &clock_),
         roles_(Checked(Roles::Load(store_.get(), &clock_))),
         tokens_(Checked(Tokens::Load(store_.get(), roles_.get(), &clock_))),
         links_(Checked(Links::Load(store_.get(), &clock_))),

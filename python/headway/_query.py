@@ -219,9 +219,11 @@ def _project(project: str | None) -> str:
 def _folders(dir: Folder | Sequence[Folder] | None) -> list[str]:
     if dir is None:
         return [os.environ.get("HEADWAY_DIR") or os.path.expanduser("~/.headway")]
-    if isinstance(dir, (str, os.PathLike)):
-        return [os.fspath(dir)]
-    return [os.fspath(folder) for folder in dir]
+    folders = [dir] if isinstance(dir, (str, os.PathLike)) else list(dir)
+    found = [os.fspath(folder) for folder in folders]
+    if not all(found):
+        raise InvalidArgumentError("INVALID_ARGUMENT", "dir must not be empty")
+    return found
 
 
 def _folders_of(run: Run) -> list[str]:

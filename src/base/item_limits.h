@@ -10,6 +10,8 @@ namespace headway::limits {
 /// How many a run has, of all three together, and bytes of one, as it is stored.
 inline constexpr int kRunItems = 100'000;
 inline constexpr std::size_t kItemBytes = std::size_t{256} << 10;
+/// Fields of one, with those of the messages in it: as JSON each takes far more than it has bytes.
+inline constexpr std::size_t kItemParts = 10'000;
 
 /// Bytes of a text in one, and of an address; characters of an action that is recommended.
 inline constexpr std::size_t kItemTextBytes = std::size_t{16} << 10;

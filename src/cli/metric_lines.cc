@@ -62,6 +62,7 @@ MetricInfo InfoOf(const v1::Series& from) {
   info.source = from.source();
   info.host = from.host();
   info.rank = Get(from.has_rank(), from.rank());
+  info.attempt = Get(from.has_attempt(), from.attempt());
   info.facts = FactsOf(from.summary());
   return info;
 }
@@ -92,6 +93,8 @@ struct LocalMetrics {
     std::vector<Status> problems;
     const Result<RunRecords> records = runs::ReadRecords(open->run, &problems);
     if (!records.ok()) return records.status();
+    std::map<std::string, std::int64_t> attempts =
+        runs::AttemptsOf(open->run, &open->loaded.ledger);
     LocalMetrics metrics;
     metrics.start = report.start.value_or(open->run.start);
     metrics.setbacks = series::SetbacksOf(report);
@@ -116,6 +119,8 @@ struct LocalMetrics {
       one.info.source = writer.uid;
       one.info.host = writer.host;
       one.info.rank = Get(writer.rank >= 0, writer.rank);
+      const std::int64_t attempt = attempts[writer.uid];
+      one.info.attempt = Get(attempt >= 0, attempt);
       one.summary = series::Summarize(points.times_ns, points.steps, points.values);
       one.info.facts = FactsOf(one.summary);
       one.points = std::move(points);

@@ -35,6 +35,7 @@ struct MetricInfo {
   std::string source;  ///< the journal's uid, or who sent it
   std::string host;
   std::optional<std::int64_t> rank;
+  std::optional<std::int64_t> attempt;  ///< as the report numbers them
   MetricFacts facts;
 };
 

@@ -73,6 +73,7 @@ void WriteInfo(const MetricInfo& info, JsonWriter* json) {
   for (const auto& [key, value] : info.labels) json->Field(key, value);
   json->EndObject().Field("source", info.source).Field("host", info.host);
   WriteInteger("rank", info.rank, json);
+  WriteInteger("attempt", info.attempt, json);
 }
 
 std::string Where(const MetricInfo& info) {
@@ -214,6 +215,7 @@ class MetricsCommand final : public Command {
                  {"unit", false, 1},
                  {"class", false, 4},
                  {"of"},
+                 {"attempt", true, 1},
                  {"points", true},
                  {"last", true},
                  {"mean", true, 2},
@@ -222,6 +224,7 @@ class MetricsCommand final : public Command {
     for (const MetricInfo& info : *metrics) {
       const MetricFacts& facts = info.facts;
       table.AddRow({info.name, info.unit, info.metric_class, Where(info),
+                    info.attempt ? std::to_string(*info.attempt) : "",
                     ShowCount(static_cast<std::int64_t>(facts.count)), ShowNumber(facts.last),
                     ShowNumber(facts.mean), ShowNumber(facts.min), ShowNumber(facts.max)});
     }

@@ -69,7 +69,8 @@ void DescribeOptionalRun(Description* description, std::optional<std::string>* r
   Argument& added = description->Positional("RUN", none, kRunHelp);
   added.completion = Completion::kRun;
   added.required = false;
-  added.set = [run](const std::string& text) {
+  added.set = [run](const std::string& text) -> Status {
+    if (text.empty()) return {Code::kInvalidArgument, "RUN must not be empty"};
     *run = text;
     return OkStatus();
   };
@@ -98,10 +99,11 @@ Status ResolveReceiver(Place* place) {
     const auto found = env.find(name);
     return found == env.end() ? std::string() : found->second;
   };
+  const std::string from = place->server.empty() ? "HEADWAY_SERVER" : "--server";
   if (place->server.empty()) place->server = said("HEADWAY_SERVER");
   if (place->server.empty()) return OkStatus();
   if (!place->server.starts_with("http://") && !place->server.starts_with("https://")) {
-    return {Code::kInvalidArgument, "--server takes a URL, such as http://127.0.0.1:8460, not \"" +
+    return {Code::kInvalidArgument, from + " takes a URL, such as http://127.0.0.1:8460, not \"" +
                                         PrintableLine(place->server) + "\""};
   }
   place->token = said("HEADWAY_TOKEN");

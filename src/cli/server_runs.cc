@@ -595,20 +595,24 @@ namespace {
 void WriteProject(const v1::Project& project, JsonWriter* json) {
   json->BeginObject().Field("name", project.name());
   WriteTime("create_time", project.create_time(), json);
-  json->Field("runs", project.runs())
-      .Field("stored_bytes", project.stored_bytes())
-      .Field("quota_bytes", project.quota_bytes())
+  // Whoever may see one run only is not told.
+  json->Key("runs");
+  project.has_runs() ? json->Int(project.runs()) : json->Null();
+  json->Key("stored_bytes");
+  project.has_stored_bytes() ? json->Int(project.stored_bytes()) : json->Null();
+  json->Field("quota_bytes", project.quota_bytes())
       .Field("retention_ns", project.retention_ns())
       .EndObject();
 }
 
 void AddProject(const v1::Project& project, Table* table) {
-  table->AddRow({project.name(), ShowCount(project.runs()),
-                 ShowBytes(static_cast<std::uint64_t>(project.stored_bytes())),
-                 project.quota_bytes() == 0
-                     ? "none"
-                     : ShowBytes(static_cast<std::uint64_t>(project.quota_bytes())),
-                 project.retention_ns() == 0 ? "for ever" : ShowDuration(project.retention_ns())});
+  table->AddRow(
+      {project.name(), project.has_runs() ? ShowCount(project.runs()) : "–",
+       project.has_stored_bytes() ? ShowBytes(static_cast<std::uint64_t>(project.stored_bytes()))
+                                  : "–",
+       project.quota_bytes() == 0 ? "none"
+                                  : ShowBytes(static_cast<std::uint64_t>(project.quota_bytes())),
+       project.retention_ns() == 0 ? "for ever" : ShowDuration(project.retention_ns())});
 }
 
 Table ProjectTable() {

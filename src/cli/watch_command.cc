@@ -171,7 +171,9 @@ class WatchCommand final : public Command {
     // The time at which it was looked is no news.
     Report steady = news.report;
     steady.as_of = 0;
-    std::string what = ToJson(steady) + (place_.json ? std::string() : news.trouble);
+    std::string what = ToJson(steady) + (place_.json ? std::string()
+                                         : news.away ? "away"
+                                                     : news.trouble);
     if (what == *shown) return;
     *shown = std::move(what);
     *context.out << (place_.json ? ToJson(news.report) : WatchLine(news, now));

@@ -340,8 +340,10 @@ void RunView::Account(std::int64_t from, std::int64_t to, Report* report) const 
   report->data_loading_overlapped_ns = sums.overlapped;
   report->slow_steps_ns = sums.slow;
   const auto elapsed = static_cast<double>(report->elapsed_ns);
-  report->goodput.reset();
-  if (report->elapsed_ns > 0) report->goodput = static_cast<double>(productive) / elapsed;
+  report->goodput.reset();  // nothing was recorded so far
+  if (!attempts_.empty()) {
+    report->goodput = report->elapsed_ns > 0 ? static_cast<double>(productive) / elapsed : 0.0;
+  }
   report->goodput_if_loading_blocked.reset();
   const std::int64_t tenth = report->elapsed_ns / 10 + (report->elapsed_ns % 10 != 0 ? 1 : 0);
   if (report->elapsed_ns > 0 && sums.overlapped >= tenth) {

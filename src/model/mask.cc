@@ -42,6 +42,7 @@ constexpr std::array kShapes = {
     Shape{"github_pat_", 22}, Shape{"glpat-", 20}, Shape{"sk-", 20},       Shape{"xoxb-", 10},
     Shape{"xoxa-", 10},       Shape{"xoxp-", 10},  Shape{"xoxr-", 10},     Shape{"xoxs-", 10},
     Shape{"wandb_v1_", 20},   Shape{"local-", 40}, Shape{"dckr_pat_", 20}, Shape{"npm_", 36},
+    Shape{"hw_link_", 32},    Shape{"hw_", 60},
 };
 
 // Names that end like a secret's but are a tokenizer's vocabulary.
@@ -55,7 +56,8 @@ enum class NameKind { kOrdinary, kBare, kKeyOrToken, kSecret };
 NameKind KindOf(std::string_view name) {
   while (!name.empty() && (name.front() == '-' || name.front() == '.')) name.remove_prefix(1);
   const std::string lower = LowerCase(name);
-  if (lower == "key" || lower == "token") return NameKind::kBare;
+  // "sig": of an address that Azure has signed.
+  if (lower == "key" || lower == "token" || lower == "sig") return NameKind::kBare;
   for (const std::string_view word : kVocabulary) {
     if (lower.ends_with(word)) return NameKind::kOrdinary;
   }
@@ -63,8 +65,9 @@ NameKind KindOf(std::string_view name) {
                                      "credentials", "apikey", "authtoken", "_pwd", "_pass"}) {
     if (lower.ends_with(end)) return NameKind::kSecret;
   }
-  for (const std::string_view end : {"key", "token"}) {
-    if (!lower.ends_with(end)) continue;
+  // "X-Amz-Signature", "X-Goog-Signature": whoever has such an address may read what is there.
+  for (const std::string_view end : {"key", "token", "signature"}) {
+    if (!lower.ends_with(end) || lower.size() == end.size()) continue;
     const std::size_t at = lower.size() - end.size();
     const char before = lower[at - 1];
     const bool own_word = before == '_' || before == '-' || before == '.';
@@ -275,6 +278,7 @@ class Finder {
 
   /// scheme://user:password@host
   void UserInfo(std::size_t at) {
+    constexpr std::size_t kTokenLeast = 20;
     const std::size_t end = EndOf(
         at, [](char c) { return !IsSpace(c) && std::string_view("/?#\"'<>").find(c) == npos; });
     const std::string_view authority = text_.substr(at, end - at);
@@ -282,6 +286,8 @@ class Finder {
     if (sign == npos) return;
     const std::size_t colon = authority.substr(0, sign).find(':');
     if (colon != npos) Add(at + colon + 1, at + sign);
+    // A token alone, and not git@host or a person's name.
+    if (colon == npos && sign >= kTokenLeast) Add(at, at + sign);
   }
 
   void WordAt(std::size_t at) {

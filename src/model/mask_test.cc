@@ -108,7 +108,8 @@ TEST(Mask, KnownShapes) {
   for (const std::string& secret :
        {Repeat("AKIA", 'Q', 16), Repeat("AIza", 'x', 35), Repeat("hf_", 'a', 34),
         Repeat("ghp_", 'b', 36), Repeat("github_pat_", 'c', 40), Repeat("sk-", 'd', 40),
-        Repeat("ya29.", 'e', 40), Repeat("xoxb-", '7', 20), Repeat("local-", 'f', 40),
+        Repeat("hw_", '0', 64), Repeat("hw_link_", 'a', 64), Repeat("ya29.", 'e', 40),
+        Repeat("xoxb-", '7', 20), Repeat("local-", 'f', 40),
         "eyJ" + std::string(20, 'a') + "." + std::string(20, 'b') + "." + std::string(20, 'c')}) {
     EXPECT_EQ(Masked("using " + secret + " now"), "using [masked] now") << secret;
     EXPECT_EQ(Masked(secret), "[masked]");
@@ -124,6 +125,14 @@ TEST(Mask, CredentialsOfHeadersAndUrls) {
   EXPECT_EQ(Masked("sent bearer 0123456789abcdef"), "sent bearer [masked]");
   EXPECT_EQ(Masked("postgres://me:pa:ss@db:5432/x"), "postgres://me:[masked]@db:5432/x");
   EXPECT_EQ(Masked("https://host:8080/x"), "https://host:8080/x");
+  EXPECT_EQ(Masked("https://" + std::string(20, 'a') + "@host/x"), "https://[masked]@host/x");
+  EXPECT_EQ(Masked("ssh://git@host/x"), "ssh://git@host/x");
+  const std::string hex(64, 'b');
+  for (const std::string name : {"X-Amz-Signature", "X-Goog-Signature", "sig"}) {
+    EXPECT_EQ(Masked("https://h/k?se=1&" + name + "=" + hex + "&x=1"),
+              "https://h/k?se=1&" + name + "=[masked]&x=1");
+  }
+  EXPECT_EQ(Masked("https://h/share/hw_link_" + hex), "https://h/share/[masked]");
 }
 
 TEST(Mask, PrivateKeyBlocksAlsoWithOneEnd) {

@@ -99,21 +99,16 @@ RunConfig ConfigCollector::Take() {
 Result<RunConfig> ReadConfigs(const Run& run, ledger::Ledger* ledger, ConfigParser parse,
                               std::vector<Status>* problems) {
   ConfigCollector collector(parse);
-  // A writer that is known has the number it had; one that is new belongs to no attempt yet.
-  std::vector<WriterId> writers;
+  const std::map<std::string, std::int64_t> attempts = AttemptsOf(run, ledger);
   for (const journal::JournalFile& file : run.journals) {
-    writers.push_back(ledger->AddWriter(journal::ToModelWriter(file.header)));
-  }
-  const std::vector<std::int64_t> attempts = ledger->AttemptsOfWriters();
-  for (std::size_t i = 0; i < run.journals.size(); ++i) {
     NameTable names;
     Result<journal::JournalReader> reader =
-        journal::JournalReader::Open(run.journals[i].path, {.names = &names});
+        journal::JournalReader::Open(file.path, {.names = &names});
     if (!reader.ok()) {
       problems->push_back(reader.status());
       continue;
     }
-    HEADWAY_RETURN_IF_ERROR(collector.Add(&*reader, names, attempts[writers[i]]));
+    HEADWAY_RETURN_IF_ERROR(collector.Add(&*reader, names, attempts.at(ToHex(file.header.uid))));
   }
   for (const Status& problem : collector.problems()) problems->push_back(problem);
   RunConfig config = collector.Take();

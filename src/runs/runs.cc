@@ -319,4 +319,16 @@ Result<RunRecords> ReadRecords(const Run& run, std::vector<Status>* problems) {
   return all;
 }
 
+std::map<std::string, std::int64_t> AttemptsOf(const Run& run, ledger::Ledger* ledger) {
+  // A writer that is known has the number it had; one that is new belongs to no attempt yet.
+  std::map<std::string, WriterId> writers;
+  for (const journal::JournalFile& file : run.journals) {
+    writers[ToHex(file.header.uid)] = ledger->AddWriter(journal::ToModelWriter(file.header));
+  }
+  const std::vector<std::int64_t> numbers = ledger->AttemptsOfWriters();
+  std::map<std::string, std::int64_t> attempts;
+  for (const auto& [uid, writer] : writers) attempts[uid] = numbers[writer];
+  return attempts;
+}
+
 }  // namespace headway::runs

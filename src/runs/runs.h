@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,6 +63,9 @@ struct Loaded {
 /// Reads all journals of `run`, also while they are being written. `progress` (may be empty) is
 /// called now and then with the share done.
 Result<Loaded> Load(const Run& run, const std::function<void(double)>& progress = {});
+
+/// The attempts of the journals of `run`, by their uids, whose account `ledger` is; -1: not known.
+std::map<std::string, std::int64_t> AttemptsOf(const Run& run, ledger::Ledger* ledger);
 
 /// The records themselves, journal by journal, with what Load adds about damage. What can't be read
 /// is told in `*problems` and left out.

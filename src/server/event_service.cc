@@ -93,7 +93,6 @@ Status Complete(std::int64_t now, v1::Event* event) {
   } else if (!event->custom_type().empty()) {
     return Bad("event.custom_type is given with EVENT_TYPE_OTHER only");
   }
-  if (event->display_name().empty()) event->set_display_name(UsualName(*event));
   if (event->start_time() == 0) event->set_start_time(now);
   HEADWAY_RETURN_IF_ERROR(
       CheckSpan(path, true, event->start_time(), event->has_end_time(), event->end_time()));
@@ -124,7 +123,7 @@ Status Fill(const v1::Event& event, store::ItemRow* item) {
   item->type = TypeName(event);
   item->level = std::nullopt;
   if (event.severity() != v1::SEVERITY_UNSPECIFIED) item->level = event.severity();
-  item->name = event.display_name();
+  item->name = event.display_name().empty() ? UsualName(event) : event.display_name();
   item->attempt = std::nullopt;
   if (event.has_attempt()) item->attempt = event.attempt();
   item->found = InsightFound(event);
@@ -135,6 +134,7 @@ Result<v1::Event> Message(const store::ItemRow& item, const std::string& label) 
   Result<v1::Event> event = ItemMessage<v1::Event>(item, label);
   if (!event.ok()) return event;
   event->set_uid(ToHex(item.uid));
+  if (event->display_name().empty()) event->set_display_name(UsualName(*event));
   event->set_insight_found(item.found);
   return event;
 }

@@ -128,6 +128,7 @@ Status CheckField(const std::string& path, const FieldDescriptor& field, Message
       std::string value = reflection.GetString(*message, &field);
       HEADWAY_RETURN_IF_ERROR(CheckString(path, name, value));
       HEADWAY_RETURN_IF_ERROR(MaskString(path, name, &value));
+      HEADWAY_RETURN_IF_ERROR(CheckString(path, name, value));  // it may be longer now
       reflection.SetString(message, &field, std::move(value));
       return OkStatus();
     }

@@ -48,9 +48,9 @@ Result<WantedPage> ReadListRequest(const Request& request, std::span<const Filte
   question.clear_page_token();
   question.clear_page_size();
   question.set_project(ProjectOf(request.project()));
-  Result<WantedPage> wanted =
-      list_request_internal::Read(fields, request.filter(), request.order_by(),
-                                  request.page_token(), question.SerializeAsString());
+  Result<WantedPage> wanted = list_request_internal::Read(
+      fields, request.filter(), request.order_by(), request.page_token(),
+      question.GetTypeName() + "/" + question.SerializeAsString());
   if (wanted.ok()) wanted->count = *size;
   return wanted;
 }

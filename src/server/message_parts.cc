@@ -35,9 +35,9 @@ Status Count(const Descriptor& type, std::string_view message, int depth, std::s
 
 }  // namespace
 
-Status CheckParts(const Descriptor& type, std::string_view message) {
-  if (message.size() / 2 <= limits::kMessageParts / 16) return OkStatus();  // a part has two bytes
-  std::size_t left = limits::kMessageParts;
+Status CheckParts(const Descriptor& type, std::string_view message, std::size_t most) {
+  if (message.size() / 2 <= most / 16) return OkStatus();  // a part has two bytes
+  std::size_t left = most;
   return Count(type, message, kDepth, &left);
 }
 

@@ -13,9 +13,10 @@
 
 namespace headway::server {
 
-/// InvalidArgument: a message of that type, as bytes, has more than limits::kMessageParts fields,
-/// those of the messages in it counted, or can't be taken apart. Pure.
-Status CheckParts(const google::protobuf::Descriptor& type, std::string_view message);
+/// InvalidArgument: a message of that type, as bytes, has more than `most` fields, those of the
+/// messages in it counted, or can't be taken apart. Pure.
+Status CheckParts(const google::protobuf::Descriptor& type, std::string_view message,
+                  std::size_t most = limits::kMessageParts);
 /// The same for what is between commas and brackets of a text of JSON, be it good JSON or not.
 Status CheckJsonParts(std::string_view json);
 

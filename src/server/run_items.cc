@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "server/message_parts.h"
 
 namespace headway::server {
 namespace {
@@ -28,6 +29,7 @@ Result<store::ItemUid> RunItems::UidFor(const store::RunRow& run, const std::str
     if (!parsed.ok()) {
       return Bad(std::string(kind_.field) + ".uid: " + parsed.status().message());
     }
+    if (*parsed == store::ItemUid()) return Bad(std::string(kind_.field) + ".uid is none: all 0");
     return parsed;
   }
   if (request_id.empty()) return RandomUid<store::ItemUid>();
@@ -114,6 +116,7 @@ Result<store::ItemRow> RunItems::Find(const Caller& caller, const std::string& p
 Result<store::ItemRow> RunItems::Find(const Caller& caller, const std::string& project,
                                       const std::string& uid) const {
   const Result<store::ItemUid> parsed = ParseUid<store::ItemUid>(uid);
+  // Nothing has the uid of all 0.
   return Find(caller, project, parsed.ok() ? *parsed : store::ItemUid(), uid);
 }
 
@@ -178,6 +181,11 @@ Result<std::string> ItemBytes(std::string_view noun, const google::protobuf::Mes
                                               std::to_string(bytes.size()) +
                                               " bytes with all that belongs to it, and may have " +
                                               std::to_string(limits::kItemBytes));
+  }
+  if (!CheckParts(*message.GetDescriptor(), bytes, limits::kItemParts).ok()) {
+    return Status(Code::kInvalidArgument, std::string(noun) + " has more than " +
+                                              std::to_string(limits::kItemParts) +
+                                              " fields with all that belongs to it");
   }
   return bytes;
 }

@@ -180,6 +180,7 @@ Result<v1::CreateRunResponse> RunRegistry::Create(const Caller& caller,
   if (!values.uid().empty()) {
     const Result<RunUid> uid = ParseUid<RunUid>(values.uid());
     if (!uid.ok()) return Bad("run.uid: " + uid.status().message());
+    if (*uid == RunUid()) return Bad("run.uid is none: all 0");
     row.uid = *uid;
   } else if (!request.request_id().empty()) {
     row.uid = DeriveUid<RunUid>("request/" + row.project + "/" + request.request_id());

@@ -57,7 +57,10 @@ v1::SeriesSummary ToProto(const series::Summary& summary) {
   return to;
 }
 
-v1::Series Describe(const StoredSeries& all, const store::SeriesRow& row) {
+using Attempts = std::map<JournalUid, std::int64_t>;
+
+v1::Series Describe(const StoredSeries& all, const Attempts& attempts,
+                    const store::SeriesRow& row) {
   v1::Series series;
   series.set_name(row.key.name);
   series.set_unit(row.key.unit);
@@ -67,6 +70,8 @@ v1::Series Describe(const StoredSeries& all, const store::SeriesRow& row) {
   if (const journal::Header* const header = all.HeaderOf(row.source); header != nullptr) {
     if (header->rank >= 0) series.set_rank(header->rank);
     series.set_host(header->host);
+    const auto attempt = attempts.find(header->uid);
+    if (attempt != attempts.end() && attempt->second >= 0) series.set_attempt(attempt->second);
   }
   *series.mutable_summary() = ToProto(row.summary);
   return series;
@@ -160,13 +165,15 @@ Result<v1::ListSeriesResponse> SeriesService::List(const Caller& caller,
       registry_->Find(caller, ProjectOf(request.project()), request.run());
   if (!run.ok()) return run.status();
   // What its journals have got since is taken in by that.
-  HEADWAY_RETURN_IF_ERROR(ledgers_->Refresh(run->uid));
+  const Result<Attempts> attempts = ledgers_->Look(
+      run->uid, [](RunLedger& found) -> Result<Attempts> { return found.Attempts(); });
+  if (!attempts.ok()) return attempts.status();
   const Result<StoredSeries> stored = StoredSeries::Of(store_, run->uid);
   if (!stored.ok()) return stored.status();
   v1::ListSeriesResponse response;
   std::map<std::pair<std::string, std::string>, series::Summary> averages;
   for (const store::SeriesRow& row : stored->rows()) {
-    *response.add_series() = Describe(*stored, row);
+    *response.add_series() = Describe(*stored, *attempts, row);
     series::Merge(row.summary, &averages[{row.key.name, row.key.unit}]);
   }
   for (const auto& [key, summary] : averages) {
@@ -218,9 +225,11 @@ Result<v1::QuerySeriesResponse> SeriesService::Query(const Caller& caller,
 Status SeriesService::QueryRun(const Asked& asked, const store::RunRow& run,
                                v1::QuerySeriesResponse* response) {
   const v1::QuerySeriesRequest& request = *asked.request;
-  const Result<Report> report = ledgers_->Look(run.uid, [this](RunLedger& found) -> Result<Report> {
+  Attempts attempts;
+  const Result<Report> report = ledgers_->Look(run.uid, [&](RunLedger& found) -> Result<Report> {
     ledger::Query query;
     query.now = clock_->Wall().ns;
+    attempts = found.Attempts();
     return found.ledger()->MakeReport(query);
   });
   HEADWAY_RETURN_IF_ERROR(report.status());
@@ -305,11 +314,12 @@ Status SeriesService::QueryRun(const Asked& asked, const store::RunRow& run,
       out->set_run_uid(ToHex(run.uid));
       store::SeriesRow shown = *members.front();
       shown.summary = summary;
-      *out->mutable_series() = Describe(*stored, shown);
+      *out->mutable_series() = Describe(*stored, attempts, shown);
       if (request.merge_sources() && members.size() > 1) {
         out->mutable_series()->clear_source();
         out->mutable_series()->clear_rank();
         out->mutable_series()->clear_host();
+        out->mutable_series()->clear_attempt();
       }
       out->set_wasted(line.wasted);
       out->set_from(range.from - offset);

@@ -70,7 +70,9 @@ class Headway:
         )
 
     def files(self) -> list[Path]:
-        return sorted(path for path in self.data.rglob("*") if path.is_file())
+        # Directories may go meanwhile, which Path.rglob does not take.
+        found = (Path(where) / name for where, _, names in os.walk(self.data) for name in names)
+        return sorted(path for path in found if path.is_file())
 
 
 @pytest.fixture

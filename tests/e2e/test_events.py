@@ -300,6 +300,30 @@ def test_secrets_in_texts_and_addresses_are_masked(server: Server) -> None:
                    for path in (server.folder / "server").rglob("*") if path.is_file())
 
 
+def test_uids_names_and_pages_are_what_they_say(headway: Headway, server: Server) -> None:
+    zero = "0" * 32
+    assert refused(server, "EventService/CreateEvent", run="r",
+                   event={**EVENT, "uid": zero})[1] == "invalid_argument"  # fmt: skip
+    assert refused(server, "RunService/CreateRun", run={"name": "z", "uid": zero})[1] == (
+        "invalid_argument")  # fmt: skip
+    assert "must not be empty" in headway("events", "list", "", env=server.env, code=2).stderr
+    # Its name is that of its type, whatever that becomes.
+    made = call(server, "EventService/CreateEvent", run="r", event={"type": "EVENT_TYPE_HANG"})
+    assert made["event"]["displayName"] == "Hang"
+    changed = call(server, "EventService/UpdateEvent", uid=made["event"]["uid"],
+                   values={"type": "EVENT_TYPE_OTHER", "customType": "my"})  # fmt: skip
+    assert changed["displayName"] == "my"
+    # A page of one list is none of another.
+    for _ in range(2):
+        create(server, "r")
+    token = call(server, "EventService/ListEvents", run="r", pageSize=1)["nextPageToken"]
+    assert refused(server, "ProfileService/ListProfileSessions", run="r", pageSize=1,
+                   pageToken=token)[1] == "invalid_argument"  # fmt: skip
+    # As JSON each little part takes more than it has bytes.
+    many = {**EVENT, "evidence": [{"what": "w"}] * 6000}
+    assert "10000 fields" in refused(server, "EventService/CreateEvent", run="r", event=many)[2]
+
+
 def test_events_go_with_their_run(headway: Headway, server: Server, tmp_path: Path) -> None:
     here, there = create(server, "r"), create(server, "s")
     run_uid = here["runUid"]

@@ -427,7 +427,8 @@ def test_doctor_looks_at_a_server(headway: Headway, server: Server) -> None:
         return {one["name"]: one["verdict"] for one in json.loads(result.stdout)["checks"]}
 
     good = {name: "good"
-            for name in ("server", "token", "permissions", "server_clock", "server_version")}
+            for name in ("server", "token", "permissions", "server_clock", "server_disk",
+                         "server_version")}  # fmt: skip
     admin = {"HEADWAY_TOKEN": server.token}
     assert verdicts(0, "--server", server.url, **admin) == good
     assert "the server can be used" in headway("doctor", "--server", server.url, env=admin).stdout

@@ -331,7 +331,7 @@ def _equal(field: str, ours: Any, theirs: Any) -> bool:
         return abs(ours - theirs) * 500 <= abs(ours)
     if field == "checkpointing.advised_interval_ns" and None not in (ours, theirs):
         return abs(ours - theirs) * 1_000_000_000 <= abs(ours) + 1_000_000_000
-    if field == "goodput":
+    if field == "goodput" and None not in (ours, theirs):
         return abs(ours - theirs) <= 1e-12
     return type(ours) is type(theirs) and bool(ours == theirs)
 

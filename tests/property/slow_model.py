@@ -1684,7 +1684,7 @@ def report(
         "as_of": run.as_of,
         "elapsed_ns": elapsed,
         "excluded_ns": max(0, high - low) - elapsed,
-        "goodput": _ratio(productive, elapsed),
+        "goodput": _ratio(productive, elapsed) if attempts else None,
         "categories": [
             {"category": category, "name": name, "ns": ns, "share": _ratio(ns, elapsed)}
             for (category, name), ns in sorted(sums.items(), key=lambda item: (-item[1], item[0]))

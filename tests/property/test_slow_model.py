@@ -384,7 +384,7 @@ class Invariants(unittest.TestCase):
                 self.assertLessEqual(got["end"], got["as_of"])
             self.assertTrue(all(c["ns"] >= 0 for c in got["categories"]))
             self.assertGreaterEqual(got["excluded_ns"], 0)
-            self.assertTrue(0 <= got["goodput"] <= 1)
+            self.assertTrue(got["goodput"] is None or 0 <= got["goodput"] <= 1)
             wasted = sums(got).get("wasted_progress", 0)
             charged = sum(x["wasted_ns"] for x in got["disruptions"] + got["rollbacks"])
             self.assertLessEqual(charged, wasted)

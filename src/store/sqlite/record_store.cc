@@ -399,10 +399,11 @@ Result<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path,
   // Before SQLite has the file open: closing any descriptor of it lets go of SQLite's locks.
   struct stat before;
   const bool is_there = ::lstat(real->c_str(), &before) == 0;
-  if (is_there && S_ISREG(before.st_mode) && before.st_size == 0) {
-    return Status(Code::kDataLoss, *real +
-                                       " is empty, which no store ever is: restore a copy of it, "
-                                       "or remove it to begin anew");
+  constexpr off_t kLeastBytes = 512;  // a page; what is smaller SQLite takes for nothing
+  if (is_there && S_ISREG(before.st_mode) && before.st_size < kLeastBytes) {
+    return Status(Code::kDataLoss, *real + " has " + std::to_string(before.st_size) +
+                                       " bytes, which no store has: restore a copy of it, or "
+                                       "remove it to begin anew");
   }
   HEADWAY_RETURN_IF_ERROR(MakeFile(*real));
   Result<std::unique_ptr<Connection>> writer = OpenWriter(*real, options);
