@@ -25,6 +25,7 @@
 #include "server/event_service.h"
 #include "server/journal_service.h"
 #include "server/operation_service.h"
+#include "server/process_service.h"
 #include "server/profile_service.h"
 #include "server/project_service.h"
 #include "server/record_service.h"
@@ -120,6 +121,7 @@ class World {
         registry_(store_.get(), &upkeep_, &clock_),
         runs_(&registry_, &ledgers_, &clock_),
         configs_(&registry_, &ledgers_, store_.get(), &clock_),
+        processes_(&registry_, &ledgers_, store_.get(), &clock_),
         records_(&registry_, store_.get(), &clock_),
         series_(store_.get(), &registry_, &ledgers_, &clock_),
         projects_(store_.get(), &clock_),
@@ -139,6 +141,7 @@ class World {
     registry_.AddTo(&router_);
     runs_.AddTo(&router_);
     configs_.AddTo(&router_);
+    processes_.AddTo(&router_);
     records_.AddTo(&router_);
     series_.AddTo(&router_);
     projects_.AddTo(&router_);
@@ -324,6 +327,7 @@ class World {
   RunRegistry registry_;
   RunService runs_;
   ConfigService configs_;
+  ProcessService processes_;
   RecordService records_;
   SeriesService series_;
   ProjectService projects_;
