@@ -337,7 +337,7 @@ Result<Shipped> Ship(const ShipOptions& options) {
   }
   if (!shipper.refusal().ok()) return shipper.refusal();
   std::map<std::string, std::size_t> removed;
-  for (const auto& [run, path] : shipper.removed()) ++removed[run];
+  for (const std::string& run : shipper.removed()) ++removed[run];
   for (const auto& [run, count] : removed) {
     Complain("warning: run " + PrintableLine(run) + " was removed from " + options.server +
              " for ever: " + std::to_string(count) + (count == 1 ? " journal" : " journals") +

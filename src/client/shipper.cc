@@ -421,7 +421,7 @@ Result<bool> Shipper::Send(const Load& load, std::optional<Load>* ready) {
     const v1::JournalPiece& piece = load.request.pieces(i);
     if (position.deleted()) {
       journal.asked = journal.complete = journal.unwanted = true;
-      removed_.emplace_back(journal.source.header.run, journal.source.path);
+      removed_.push_back(journal.source.header.run);
       continue;
     }
     const std::uint64_t sent = piece.first_slot() + wire::SlotsOf(piece);

@@ -44,8 +44,8 @@ class Shipper {
   std::uint64_t slots_sent() const { return slots_sent_; }
   /// Journals that were found, and that the server keeps, or will.
   std::size_t journals() const { return journals_.size() + complete_ - removed_.size(); }
-  /// Those of runs that were removed there for ever: their files, by the runs' names.
-  const std::vector<std::pair<std::string, std::string>>& removed() const { return removed_; }
+  /// Of each of those of runs that were removed there for ever the run's name.
+  const std::vector<std::string>& removed() const { return removed_; }
 
  private:
   struct Gap {
@@ -65,8 +65,8 @@ class Shipper {
   Status refusal_;
   std::vector<JournalUid> complete_uids_;
   std::vector<JournalUid> incomplete_uids_;
-  std::size_t complete_ = 0;                                  // of those no longer among journals_
-  std::vector<std::pair<std::string, std::string>> removed_;  // run, file
+  std::size_t complete_ = 0;  // of those no longer among journals_
+  std::vector<std::string> removed_;
   std::uint64_t slots_sent_ = 0;
 };
 

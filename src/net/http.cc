@@ -249,7 +249,7 @@ class CurlClient final : public HttpClient {
   }
 
   // nullopt: interrupted.
-  std::optional<CURLcode> Transfer(Incoming* in) {
+  std::optional<CURLcode> Transfer(const Incoming& in) {
     constexpr int kLookMs = 100;  // how often it looks whether it is
     if (curl_->multi_add_handle(multi_, handle_) != CURLM_OK) return CURLE_OUT_OF_MEMORY;
     std::optional<CURLcode> done;
@@ -260,7 +260,7 @@ class CurlClient final : public HttpClient {
       while (const CURLMsg* const message = curl_->multi_info_read(multi_, &left)) {
         if (message->msg == CURLMSG_DONE) done = message->data.result;
       }
-      if (!done && IsSilent(*in)) done = CURLE_OPERATION_TIMEDOUT;
+      if (!done && IsSilent(in)) done = CURLE_OPERATION_TIMEDOUT;
       if (!done) curl_->multi_poll(multi_, nullptr, 0, kLookMs, nullptr);
     }
     curl_->multi_remove_handle(multi_, handle_);
@@ -280,7 +280,7 @@ class CurlClient final : public HttpClient {
   Status Perform(const std::string& host, Incoming& in) {
     error_[0] = '\0';
     in.heard = SystemClock::MonoNow();
-    const std::optional<CURLcode> done = Transfer(&in);
+    const std::optional<CURLcode> done = Transfer(in);
     if (!done) return {Code::kUnavailable, "no answer from " + host + ": interrupted"};
     const CURLcode code = *done;
     if (code == CURLE_OPERATION_TIMEDOUT && IsSilent(in)) {

@@ -265,7 +265,7 @@ HttpResponse ConnectRouter::Answer(const HttpRequest& request) const {
     return ErrorResponse(
         {Code::kInvalidArgument, "JSON has at most " + std::to_string(most) + " bytes here"});
   }
-  const LargeRequests::Leave leave(large_, large_ == nullptr ? 0 : body.size());
+  const LargeRequests::Leave leave(large_, body.size());
   if (!leave.status().ok()) {
     HttpResponse response = ErrorResponse(leave.status());
     response.headers.emplace_back("Retry-After", "1");

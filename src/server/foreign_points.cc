@@ -442,7 +442,7 @@ HttpResponse ForeignPoints::Answer(const HttpRequest& request) {
     return Error(request, {Code::kInvalidArgument,
                            "JSON has at most " + std::to_string(most) + " bytes here"});
   }
-  const LargeRequests::Leave leave(large_, large_ == nullptr ? 0 : body.size());
+  const LargeRequests::Leave leave(large_, body.size());
   if (!leave.status().ok()) return Error(request, leave.status());
   Result<Caller> caller = authenticate_(request);
   if (!caller.ok()) return Error(request, caller.status());

@@ -13,21 +13,22 @@ using google::protobuf::FieldDescriptor;
 
 constexpr int kDepth = 100;  // where the parser ends, too
 
-Status TooMany() {
-  return {Code::kInvalidArgument, "the body has more than " +
-                                      std::to_string(limits::kMessageParts) +
-                                      " parts; send it in several requests"};
+Status TooMany(std::size_t most) {
+  return {Code::kInvalidArgument,
+          "the body has more than " + std::to_string(most) + " parts; send it in several requests"};
 }
 
-Status Count(const Descriptor& type, std::string_view message, int depth, std::size_t* left) {
+// `*left`: of `most`.
+Status Count(const Descriptor& type, std::string_view message, int depth, std::size_t most,
+             std::size_t* left) {
   protobuf::MessageReader reader(message);
   for (protobuf::MessageField field; reader.Next(&field);) {
-    if (*left == 0) return TooMany();
+    if (*left == 0) return TooMany(most);
     --*left;
     if (field.wire != protobuf::Wire::kBytes || depth == 0) continue;
     const FieldDescriptor* const known = type.FindFieldByNumber(static_cast<int>(field.id));
     if (known == nullptr || known->type() != FieldDescriptor::TYPE_MESSAGE) continue;
-    HEADWAY_RETURN_IF_ERROR(Count(*known->message_type(), field.bytes, depth - 1, left));
+    HEADWAY_RETURN_IF_ERROR(Count(*known->message_type(), field.bytes, depth - 1, most, left));
   }
   if (reader.ok()) return OkStatus();
   return {Code::kInvalidArgument, "the body is no " + type.full_name()};
@@ -38,14 +39,15 @@ Status Count(const Descriptor& type, std::string_view message, int depth, std::s
 Status CheckParts(const Descriptor& type, std::string_view message, std::size_t most) {
   if (message.size() / 2 <= most / 16) return OkStatus();  // a part has two bytes
   std::size_t left = most;
-  return Count(type, message, kDepth, &left);
+  return Count(type, message, kDepth, most, &left);
 }
 
 Status CheckJsonParts(std::string_view json) {
   if (json.size() <= limits::kMessageParts / 16) return OkStatus();
   const auto parts =
       std::ranges::count_if(json, [](char c) { return c == ',' || c == '{' || c == '['; });
-  return static_cast<std::size_t>(parts) <= limits::kMessageParts ? OkStatus() : TooMany();
+  return static_cast<std::size_t>(parts) <= limits::kMessageParts ? OkStatus()
+                                                                  : TooMany(limits::kMessageParts);
 }
 
 }  // namespace headway::server
