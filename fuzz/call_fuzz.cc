@@ -23,6 +23,7 @@
 #include "server/access.h"
 #include "server/config_service.h"
 #include "server/event_service.h"
+#include "server/fleet_service.h"
 #include "server/journal_service.h"
 #include "server/operation_service.h"
 #include "server/process_service.h"
@@ -122,6 +123,7 @@ class World {
         runs_(&registry_, &ledgers_, &clock_),
         configs_(&registry_, &ledgers_, store_.get(), &clock_),
         processes_(&registry_, &ledgers_, store_.get(), &clock_),
+        fleet_(store_.get(), &clock_),
         records_(&registry_, store_.get(), &clock_),
         series_(store_.get(), &registry_, &ledgers_, &clock_),
         projects_(store_.get(), &clock_),
@@ -142,6 +144,7 @@ class World {
     runs_.AddTo(&router_);
     configs_.AddTo(&router_);
     processes_.AddTo(&router_);
+    fleet_.AddTo(&router_);
     records_.AddTo(&router_);
     series_.AddTo(&router_);
     projects_.AddTo(&router_);
@@ -328,6 +331,7 @@ class World {
   RunService runs_;
   ConfigService configs_;
   ProcessService processes_;
+  FleetService fleet_;
   RecordService records_;
   SeriesService series_;
   ProjectService projects_;

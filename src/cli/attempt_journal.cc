@@ -54,6 +54,8 @@ Result<SupervisedRun> ChooseSupervisedRun(const recorder::Environment& env, cons
   chosen.rank = env.rank;
   chosen.world_size = env.world_size;
   chosen.job_id = env.job_id;
+  chosen.cluster = env.cluster;
+  chosen.location = env.location;
   chosen.index_base = std::max<std::int64_t>(0, env.attempt_index);
   chosen.rules = recorder::RulesOf(env);
   const journal::Place place = journal::ChoosePlace(chosen.dir, env.rank, chosen.rules);
@@ -164,6 +166,8 @@ Result<AttemptJournal> AttemptJournal::Create(const SupervisedRun& run, std::int
   header.rank = run.rank;
   header.world_size = run.world_size;
   header.job_id = run.job_id;
+  header.cluster = run.cluster;
+  header.location = run.location;
   header.attempt_key = AttemptPartKey(AttemptKey(run, number), part);
   header.attempt_index = run.index_base + number;
   header.destination = run.destination;

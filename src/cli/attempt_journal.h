@@ -34,6 +34,8 @@ struct SupervisedRun {
   std::int64_t rank = -1;
   std::int64_t world_size = -1;
   std::string job_id;
+  std::string cluster;
+  std::string location;
   /// A supervisor further out started us. Then `key_base` is its attempt's key, which our first
   /// attempt is a part of.
   bool nested = false;

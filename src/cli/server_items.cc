@@ -15,9 +15,13 @@ namespace headway::cli {
 void DescribeItemList(Description* description, const std::string& what, ItemList* list,
                       Place* place) {
   DescribeOptionalRun(description, &list->run);
+  DescribeList(description, what, "'start, run desc'; the newest first without it", list, place);
+}
+
+void DescribeList(Description* description, const std::string& what, const std::string& order,
+                  ItemList* list, Place* place) {
   description->Option("--filter", "EXPR", &list->filter, "only " + what + " for which it holds");
-  description->Option("--order-by", "FIELDS", &list->order_by,
-                      "e.g. 'start, run desc'; the newest first without it");
+  description->Option("--order-by", "FIELDS", &list->order_by, "e.g. " + order);
   description->Count("--limit", "N", 1, &list->limit,
                      "how many " + what + " (text: 50, JSON: all)");
   DescribeServerOnly(description, place);

@@ -20,8 +20,8 @@
 #include "cli/server_call.h"
 #endif
 
-/// What a server knows of runs beside their records: what the commands for events and profiles have
-/// in common.
+/// What a server knows of runs beside their records: what the commands for events, profiles and
+/// machines have in common.
 
 namespace headway::cli {
 
@@ -35,6 +35,10 @@ struct ItemList {
 /// [RUN] --filter --order-by --limit --server --project --json. `what`: "events".
 void DescribeItemList(Description* description, const std::string& what, ItemList* list,
                       Place* place);
+
+/// The same without a run; `order`: an example, and what is without it.
+void DescribeList(Description* description, const std::string& what, const std::string& order,
+                  ItemList* list, Place* place);
 
 #ifdef HEADWAY_REMOTE
 
@@ -78,7 +82,7 @@ auto FetchItems(const Place& place, std::string_view method, const ItemList& lis
   std::vector<Row> rows;
   Request request;
   request.set_project(place.project);
-  request.set_run(list.run.value_or(""));
+  if constexpr (requires { request.set_run(""); }) request.set_run(list.run.value_or(""));
   request.set_filter(list.filter);
   request.set_order_by(list.order_by);
   const std::int64_t limit =

@@ -57,6 +57,7 @@ constexpr StringField kStrings[] = {
     {3, &Header::attempt_key, limits::kNameBytes}, {4, &Header::host, limits::kNameBytes},
     {5, &Header::writer_name, limits::kNameBytes}, {6, &Header::job_id, limits::kNameBytes},
     {7, &Header::destination, kDestinationBytes},  {8, &Header::software, limits::kNameBytes},
+    {9, &Header::cluster, limits::kNameBytes},     {10, &Header::location, limits::kNameBytes},
 };
 
 template <typename T>

@@ -76,6 +76,8 @@ struct Header {
   std::string job_id;       ///< of the orchestrator, with its kind: "slurm:cluster/123"
   std::string destination;  ///< directory that the user wanted, when the journal lies elsewhere
   std::string software;     ///< "headway 0.1.0"
+  std::string cluster;      ///< where the machine belongs; empty: to none
+  std::string location;     ///< where it stands: a zone, a region, a room; empty: not known
 };
 
 /// The header as bytes. Strings above their limits are cut at a character boundary.

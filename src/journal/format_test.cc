@@ -18,6 +18,8 @@ Header FullHeader() {
   h.local_rank = 1;
   h.writer_name = "worker";
   h.destination = "/data/runs";
+  h.cluster = "alps";
+  h.location = "eu-west-1a";
   return h;
 }
 
@@ -44,9 +46,9 @@ TEST(FormatTest, HeaderSurvivesTheRoundTrip) {
   EXPECT_EQ(d->pid_namespace, h.pid_namespace);
   EXPECT_EQ(d->device, h.device);
   EXPECT_EQ(d->inode, h.inode);
-  for (auto member :
-       {&Header::project, &Header::run, &Header::attempt_key, &Header::host, &Header::writer_name,
-        &Header::job_id, &Header::destination, &Header::software}) {
+  for (auto member : {&Header::project, &Header::run, &Header::attempt_key, &Header::host,
+                      &Header::writer_name, &Header::job_id, &Header::destination,
+                      &Header::software, &Header::cluster, &Header::location}) {
     EXPECT_FALSE((h.*member).empty());
     EXPECT_EQ(*d.*member, h.*member);
   }
@@ -55,8 +57,9 @@ TEST(FormatTest, HeaderSurvivesTheRoundTrip) {
 TEST(FormatTest, LongestStringsFit) {
   Header h = FullHeader();
   const std::string longest(limits::kNameBytes, 'x');
-  for (auto member : {&Header::project, &Header::run, &Header::attempt_key, &Header::host,
-                      &Header::writer_name, &Header::job_id, &Header::software}) {
+  for (auto member :
+       {&Header::project, &Header::run, &Header::attempt_key, &Header::host, &Header::writer_name,
+        &Header::job_id, &Header::software, &Header::cluster, &Header::location}) {
     h.*member = longest + "cut";
   }
   h.destination = std::string(1024, 'd');

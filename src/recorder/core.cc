@@ -169,6 +169,8 @@ Result<std::unique_ptr<Core>> Core::Open(const CoreOptions& options, const Envir
       header.attempt_index >= 0) {
     header.attempt_key = AttemptKeyOf(header.job_id, header.attempt_index);
   }
+  header.cluster = env.cluster;
+  header.location = env.location;
   header.software = "headway " HEADWAY_VERSION;
   HEADWAY_RETURN_IF_ERROR(CheckRanks(options, &header));
   struct Name {

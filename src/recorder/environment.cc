@@ -6,6 +6,8 @@
 #include <charconv>
 #include <optional>
 
+#include "base/names.h"
+
 namespace headway::recorder {
 namespace {
 
@@ -90,6 +92,10 @@ constexpr PlainRow kPlain[] = {
     {"HEADWAY_ATTEMPT_KEY", "attempt key, in place of the one made from the table above"},
     {"HEADWAY_ATTEMPT",
      "restart count, in place of those of the table above; with a job id it makes the attempt key"},
+    {"HEADWAY_CLUSTER",
+     "cluster that this machine belongs to; without it `SLURM_CLUSTER_NAME`. A server lists the "
+     "machines of a cluster together"},
+    {"HEADWAY_LOCATION", "where this machine stands: a zone, a region, a room"},
     {"HEADWAY_HEARTBEAT", "`0`: no heartbeat thread, whatever the program says"},
     {"HEADWAY_DISABLED", "`1`: record nothing"},
     {"HEADWAY_ORBAX", "`0`: Python does not record what Orbax saves and restores by itself"},
@@ -208,6 +214,12 @@ void FindJob(const EnvMap& env, Environment* out) {
   if (restarts_known) out->attempt_index = restarts;
 }
 
+// What can be no name of a place counts as not set.
+std::string PlaceName(const EnvMap& env, std::string_view variable) {
+  const std::string_view name = Text(env, variable);
+  return CheckNewName(variable, name).ok() ? std::string(name) : std::string();
+}
+
 void AppendCell(std::string_view text, std::string* out) {
   *out += text.empty() ? " –" : " `" + std::string(text) + "`";
   *out += " |";
@@ -234,6 +246,9 @@ Environment DetectEnvironment(const EnvMap& env) {
   if (restated && !out.attempt_key_given && !out.job_id.empty() && out.attempt_index >= 0) {
     out.attempt_key = AttemptKeyOf(out.job_id, out.attempt_index);
   }
+  out.cluster = PlaceName(env, "HEADWAY_CLUSTER");
+  if (out.cluster.empty()) out.cluster = PlaceName(env, "SLURM_CLUSTER_NAME");
+  out.location = PlaceName(env, "HEADWAY_LOCATION");
   out.project = Text(env, "HEADWAY_PROJECT");
   for (const std::string_view variable : {"HEADWAY_RUN", "JOBSET_NAME", "SLURM_JOB_NAME"}) {
     if (out.run.empty()) out.run = Text(env, variable);

@@ -30,6 +30,9 @@ struct Environment {
   bool attempt_key_given = false;   ///< by HEADWAY_ATTEMPT_KEY
   std::int64_t attempt_index = -1;  ///< restarts so far, over all levels that tell
 
+  std::string cluster;   ///< that the machine belongs to; empty: not known
+  std::string location;  ///< where it stands: a zone, a region, a room; empty: not known
+
   std::string project;  ///< empty: not set
   std::string run;      ///< HEADWAY_RUN, else the job's name
   std::string run_uid;  ///< of a supervisor, 32 hexadecimal digits

@@ -272,6 +272,23 @@ TEST(EnvironmentTest, Launchers) {
   }
 }
 
+TEST(EnvironmentTest, WhereTheMachineIs) {
+  Environment e = DetectEnvironment({{"SLURM_CLUSTER_NAME", "alps"}});
+  EXPECT_EQ(e.cluster, "alps");
+  EXPECT_EQ(e.location, "");
+  e = DetectEnvironment({{"HEADWAY_CLUSTER", "gke-a"},
+                         {"SLURM_CLUSTER_NAME", "alps"},
+                         {"HEADWAY_LOCATION", "eu-west-1a"}});
+  EXPECT_EQ(e.cluster, "gke-a");
+  EXPECT_EQ(e.location, "eu-west-1a");
+  // What can be no name stands in nobody's way.
+  e = DetectEnvironment({{"HEADWAY_CLUSTER", "a\nb"},
+                         {"SLURM_CLUSTER_NAME", "alps"},
+                         {"HEADWAY_LOCATION", std::string(257, 'x')}});
+  EXPECT_EQ(e.cluster, "alps");
+  EXPECT_EQ(e.location, "");
+}
+
 TEST(EnvironmentTest, NamesAndPlaces) {
   Environment e = DetectEnvironment({{"HOME", "/home/u"}});
   EXPECT_EQ(e.dir, "/home/u/.headway");

@@ -47,6 +47,12 @@ constexpr PermissionFacts kPermissions[] = {
     {Permission::kProfilesList, "profiles.list"},
     {Permission::kProfilesUpdate, "profiles.update"},
     {Permission::kProfilesDelete, "profiles.delete"},
+    {Permission::kNodesGet, "nodes.get"},
+    {Permission::kNodesList, "nodes.list"},
+    {Permission::kClustersGet, "clusters.get"},
+    {Permission::kClustersList, "clusters.list"},
+    {Permission::kLocationsGet, "locations.get"},
+    {Permission::kLocationsList, "locations.list"},
 };
 
 struct RoleFacts {
@@ -58,7 +64,10 @@ constexpr Permissions kReading(Permission::kRunsList, Permission::kRunsGet,
                                Permission::kOperationsGet, Permission::kOperationsList,
                                Permission::kServerMetrics, Permission::kServerGet,
                                Permission::kEventsGet, Permission::kEventsList,
-                               Permission::kProfilesGet, Permission::kProfilesList);
+                               Permission::kProfilesGet, Permission::kProfilesList,
+                               Permission::kNodesGet, Permission::kNodesList,
+                               Permission::kClustersGet, Permission::kClustersList,
+                               Permission::kLocationsGet, Permission::kLocationsList);
 constexpr Permissions kWriting(Permission::kJournalsAppend, Permission::kSeriesWrite,
                                Permission::kServerGet, Permission::kEventsCreate,
                                Permission::kProfilesCreate);

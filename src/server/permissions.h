@@ -46,6 +46,12 @@ enum class Permission : std::uint8_t {
   kProfilesList,
   kProfilesUpdate,
   kProfilesDelete,
+  kNodesGet,
+  kNodesList,
+  kClustersGet,
+  kClustersList,
+  kLocationsGet,
+  kLocationsList,
 };
 
 /// "runs.list".

@@ -21,6 +21,7 @@
 #include "server/config_service.h"
 #include "server/connect.h"
 #include "server/event_service.h"
+#include "server/fleet_service.h"
 #include "server/foreign_points.h"
 #include "server/http_server.h"
 #include "server/journal_service.h"
@@ -114,6 +115,7 @@ struct Server::Impl {
         runs(&registry, &ledgers, clock_given),
         configs(&registry, &ledgers, store.get(), clock_given),
         processes(&registry, &ledgers, store.get(), clock_given),
+        fleet(store.get(), clock_given),
         records(&registry, store.get(), clock_given),
         series(store.get(), &registry, &ledgers, clock_given),
         foreign(
@@ -143,6 +145,7 @@ struct Server::Impl {
     runs.AddTo(&router);
     configs.AddTo(&router);
     processes.AddTo(&router);
+    fleet.AddTo(&router);
     records.AddTo(&router);
     series.AddTo(&router);
     projects.AddTo(&router);
@@ -300,6 +303,7 @@ struct Server::Impl {
   RunService runs;
   ConfigService configs;
   ProcessService processes;
+  FleetService fleet;
   RecordService records;
   SeriesService series;
   LargeRequests large;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -94,14 +95,20 @@ Result<journal::Header> HeaderOf(const store::Journal& journal) {
 }  // namespace
 
 Liveness Hearing::Of(const store::JournalState& state) const {
-  const std::int64_t silence = clock->Wall().ns - std::max(state.heard, since);
-  const bool gone = silence > limits::kServerSilenceSeconds * kNanosPerSecond;
+  const bool gone = state.heard < AliveSince();
   return state.writer == Liveness::kAlive && gone ? Liveness::kDead : state.writer;
 }
 
 Liveness Hearing::Of(const store::JournalState& state, const journal::Header& header) const {
   if (header.origin != journal::Origin::kImport) return Of(state);
   return header.import_dead ? Liveness::kDead : Liveness::kUnknown;
+}
+
+std::int64_t Hearing::AliveSince() const {
+  const std::int64_t last =
+      clock->Wall().ns - limits::kServerSilenceSeconds * std::int64_t{kNanosPerSecond};
+  // One that has just started has not had the time to hear of anybody.
+  return last <= since ? std::numeric_limits<std::int64_t>::min() : last;
 }
 
 std::int64_t StoredJournal::MovedBy() const {

@@ -23,6 +23,8 @@ struct Hearing {
   Liveness Of(const store::JournalState& state) const;
   /// The same, but that what was imported says itself what was known of its writer.
   Liveness Of(const store::JournalState& state, const journal::Header& header) const;
+  /// Wall time from when on a living writer must have been heard of to count as alive.
+  std::int64_t AliveSince() const;
 };
 
 struct StoredJournal {

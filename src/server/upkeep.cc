@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "base/limits.h"
+#include "base/utf8.h"
+#include "journal/format.h"
 
 namespace headway::server {
 namespace {
@@ -13,11 +15,24 @@ namespace {
 constexpr std::size_t kStaleAtOnce = 1024;
 constexpr std::int64_t kSummariesNs = kNanosPerSecond / 2;  // the most of a pass that they take
 constexpr std::int64_t kGrowthNs = 5 * kNanosPerSecond;     // how long one that grows waits
-constexpr std::int64_t kWorkNs = kNanosPerSecond / 2;       // and what operations do
+constexpr std::size_t kPlacedAtOnce = 1024;
+constexpr std::int64_t kPlacingNs = kNanosPerSecond / 4;
+constexpr std::int64_t kWorkNs = kNanosPerSecond / 2;  // and what operations do
 constexpr std::int64_t kRetireNs = 60 * kNanosPerSecond;
 constexpr std::int64_t kDayNs = 24 * 3600 * kNanosPerSecond;
 constexpr std::string_view kPurge = "runs.purge";
 constexpr auto kPause = std::chrono::seconds(1);
+
+// An older headway told of a cluster only in its job: "slurm:CLUSTER/123".
+std::string_view ClusterOf(const journal::Header& header) {
+  if (!header.cluster.empty()) return header.cluster;
+  constexpr std::string_view kSlurm = "slurm:";
+  std::string_view job = header.job_id;
+  if (!job.starts_with(kSlurm)) return {};
+  job.remove_prefix(kSlurm.size());
+  const std::size_t slash = job.rfind('/');
+  return slash == std::string_view::npos ? std::string_view() : job.substr(0, slash);
+}
 
 bool MayChange(RunState state) {
   return state == RunState::kRunning || state == RunState::kRestarting;
@@ -71,7 +86,7 @@ Status Upkeep::Pass() {
   const std::lock_guard lock(pass_mutex_);
   // What can't be done with one kind of thing holds up no other.
   Status first;
-  for (const Status& status : {Summarise(), Work(), Retire()}) {
+  for (const Status& status : {Summarise(), Place(), Work(), Retire()}) {
     if (first.ok()) first = status;
   }
   return first;
@@ -139,6 +154,31 @@ Status Upkeep::Summarise() {
   HEADWAY_RETURN_IF_ERROR(store_->SummariseRuns(done));
   for (const store::SummarisedRun& one : done) TellOfChange(one.stale.uid);
   return first;
+}
+
+// Journals that came since: on which machine each is.
+Status Upkeep::Place() {
+  const MonoNs begin = clock_->Mono();
+  while (clock_->Mono() - begin < kPlacingNs) {
+    const Result<std::vector<store::UnplacedJournal>> journals =
+        store_->ListUnplaced(kPlacedAtOnce);
+    HEADWAY_RETURN_IF_ERROR(journals.status());
+    std::vector<store::PlacedJournal> placed;
+    for (const store::UnplacedJournal& journal : *journals) {
+      store::PlacedJournal& one = placed.emplace_back();
+      one.uid = journal.uid;
+      const Result<journal::Header> header = journal::DecodeHeader(
+          reinterpret_cast<const std::byte*>(journal.header.data()), journal.header.size(), "");
+      // Whoever reads the journal is told that it is damaged.
+      if (!header.ok()) continue;
+      one.cluster = ToValidUtf8(ClusterOf(*header));
+      one.host = ToValidUtf8(header->host);
+      one.location = ToValidUtf8(header->location);
+    }
+    HEADWAY_RETURN_IF_ERROR(store_->Place(placed));
+    if (placed.size() < kPlacedAtOnce) break;
+  }
+  return OkStatus();
 }
 
 // --- What is deleted

@@ -19,8 +19,8 @@
 namespace headway::server {
 
 /// Upkeep: what a server does without being asked: it finds out how runs stand whose records have
-/// grown or whose processes have fallen silent, removes what was deleted, and ends what a project
-/// keeps no longer. Any thread.
+/// grown or whose processes have fallen silent, and where they are, removes what was deleted, and
+/// ends what a project keeps no longer. Any thread.
 class Upkeep {
  public:
   /// All must outlive it. `log` (may be empty) is told what the operator should know.
@@ -59,6 +59,7 @@ class Upkeep {
   /// Whether what comes in of it should have the processor first.
   bool Waits(const store::StaleRun& run, const std::set<RunUid>& hurried,
              std::map<RunUid, Growth>* growing) const;
+  Status Place();
   Status Retire();
   Status Work();
   Status WorkOn(store::OperationRow operation);

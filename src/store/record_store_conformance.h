@@ -811,6 +811,69 @@ TYPED_TEST_P(RecordStoreConformance, ManyMayWrite) {
   }
 }
 
+// --- Machines
+
+TYPED_TEST_P(RecordStoreConformance, JournalsArePlacedOnMachines) {
+  Store* const store = this->store_.get();
+  const auto append = [&](const std::string& run, int n, std::int64_t start, std::int64_t heard,
+                          Liveness writer = Liveness::kAlive) {
+    JournalIdentity identity = TestIdentity("p", run, n);
+    identity.start = start;
+    Batch batch = TestBatch(identity, 0, TestSlots(0, 1));
+    batch.heard = heard;
+    batch.writer = writer;
+    const Status status = AppendOne(store, batch);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    return identity.uid;
+  };
+  const auto nodes = [&](const std::string& project, const std::string& run = {}) {
+    const auto rows = store->ListNodes({.project = project, .run = run, .alive_since = 50});
+    EXPECT_TRUE(rows.ok()) << rows.status().ToString();
+    return rows.ok() ? *rows : std::vector<NodeRow>();
+  };
+  const JournalUid first = append("old", 0, 100, 40);
+  const JournalUid second = append("old", 1, 90, 60, Liveness::kDead);
+  const JournalUid third = append("new", 0, 200, 70);
+  const JournalUid fourth = append("new", 1, 210, 80);
+  const JournalUid nowhere = append("new", 2, 220, 80);
+  Result<std::vector<UnplacedJournal>> unplaced = store->ListUnplaced(2);
+  ASSERT_EQ(unplaced->size(), 2u);
+  EXPECT_EQ(unplaced->front().uid, first);
+  EXPECT_EQ(unplaced->front().header, TestIdentity("p", "old", 0).header);
+  EXPECT_TRUE(nodes("p").empty());
+
+  const std::vector<PlacedJournal> placed = {
+      {first, "b", "h", "there"},  {second, "b", "h", "earlier"},  // it began before the other one
+      {third, "b", "h", ""},       {fourth, "", "h", "elsewhere"},
+      {nowhere, "b", "", "there"}, {DeriveUid<JournalUid>("none"), "b", "none", ""}};
+  ASSERT_TRUE(store->Place(placed).ok());
+  EXPECT_TRUE(store->ListUnplaced(100)->empty());
+  const RunUid old_uid = TestIdentity("p", "old").run_uid;
+  const RunUid new_uid = TestIdentity("p", "new").run_uid;
+  const NodeRow alone = {"", "h", "elsewhere", 210, 80, 1, 1, new_uid, "new"};
+  const NodeRow both = {"b", "h", "there", 90, 70, 1, 2, new_uid, "new"};
+  EXPECT_EQ(nodes("p"), (std::vector<NodeRow>{alone, both}));
+  EXPECT_TRUE(nodes("q").empty());
+  NodeRow of_old = {"b", "h", "there", 90, 60, 0, 1, old_uid, "old"};
+  EXPECT_EQ(nodes("p", "old"), std::vector<NodeRow>{of_old});
+
+  // Whoever places one once more changes nothing.
+  ASSERT_TRUE(store->Place(std::vector<PlacedJournal>{{first, "c", "i", "gone"}}).ok());
+  EXPECT_EQ(nodes("p"), (std::vector<NodeRow>{alone, both}));
+
+  // A run that is deleted was nowhere; what was removed is gone.
+  ASSERT_TRUE(store->DeleteRun(new_uid, 1000, {}).ok());
+  EXPECT_EQ(nodes("p"), std::vector<NodeRow>{of_old});
+  ASSERT_TRUE(store->DeleteRun(new_uid, 0, {}).ok());
+  EXPECT_EQ(nodes("p").size(), 2u);
+  ASSERT_TRUE(store->DeleteRun(new_uid, 1000, {}).ok());
+  while (*store->PurgeRun(new_uid) > 0) {
+  }
+  this->Reopen();
+  const auto left = this->store_->ListNodes({.project = "p", .alive_since = 50});
+  EXPECT_EQ(*left, std::vector<NodeRow>{of_old});
+}
+
 // --- Runs as such
 
 inline RunRow NewRun(const std::string& project, const std::string& name, std::int64_t when) {
@@ -1761,13 +1824,13 @@ REGISTER_TYPED_TEST_SUITE_P(
     AllOrNothing, ASignOfLifeChangesTheStateOnly, WhatComesLaterLiesOverWhatWasThere,
     TakesManyJournalsAtOnce, TakesALargeBatch, ListsProjectsAndRuns, ListsJournalsOfARun,
     ANameIsAnyBytes, CountsStoredBytesByRun, BehavesLikeAMap, TokensAreKeptAndRevoked,
-    RolesAreKeptAsLongAsTokensHaveThem, LinksAreKeptAndEnd, PackedSlotsAreSlots,
-    ManySmallBatchesTakeLittleMoreThanALargeOne, ReadsWhileItWrites, ManyMayWrite,
-    FiltersAndOrdersAsTheModelDoes, ARunThatWasMadeWaitsForItsJournals, DetailsChangeByVersion,
-    WhatIsDeletedIsHiddenAndThenRemoved, AProjectKeepsNoMoreThanItMay, BlobsCountInWhatIsStored,
-    WhatHasGrownIsStale, OperationsAreKept, PointsAreKeptAsTheyCame, PointsOfManyRoundsTakeFewBytes,
-    LoosePointsAreKeptOnce, LoosePointsOfManyCallersAreKept, PointsNeedARun,
-    LedgersAreKeptWithTheirPages, ItemsOfRunsAreKeptAndChangeByVersion,
+    RolesAreKeptAsLongAsTokensHaveThem, LinksAreKeptAndEnd, JournalsArePlacedOnMachines,
+    PackedSlotsAreSlots, ManySmallBatchesTakeLittleMoreThanALargeOne, ReadsWhileItWrites,
+    ManyMayWrite, FiltersAndOrdersAsTheModelDoes, ARunThatWasMadeWaitsForItsJournals,
+    DetailsChangeByVersion, WhatIsDeletedIsHiddenAndThenRemoved, AProjectKeepsNoMoreThanItMay,
+    BlobsCountInWhatIsStored, WhatHasGrownIsStale, OperationsAreKept, PointsAreKeptAsTheyCame,
+    PointsOfManyRoundsTakeFewBytes, LoosePointsAreKeptOnce, LoosePointsOfManyCallersAreKept,
+    PointsNeedARun, LedgersAreKeptWithTheirPages, ItemsOfRunsAreKeptAndChangeByVersion,
     ItemsAreFilteredAndOrderedAsTheModelDoes, ItemsGoWithTheirRun);
 
 }  // namespace headway::store

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "store/fleet_store.h"
 #include "store/ledger_store.h"
 #include "store/record_store.h"
 #include "store/registry.h"
@@ -12,6 +13,7 @@ namespace headway::store {
 class Store : public RecordStore,
               public Registry,
               public RunItems,
+              public FleetStore,
               public SeriesStore,
               public LedgerStore {};
 

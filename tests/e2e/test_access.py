@@ -33,6 +33,12 @@ NEEDS = {
     "RunService/ListSteps": "runs.get",
     "ConfigService/GetConfig": "runs.get",
     "ProcessService/ListProcesses": "runs.get",
+    "FleetService/ListNodes": "nodes.list",
+    "FleetService/GetNode": "nodes.get",
+    "FleetService/ListClusters": "clusters.list",
+    "FleetService/GetCluster": "clusters.get",
+    "FleetService/ListLocations": "locations.list",
+    "FleetService/GetLocation": "locations.get",
     "RecordService/ListRecords": "runs.get",
     "SeriesService/WritePoints": "series.write",
     "SeriesService/ListSeries": "runs.get",
@@ -79,7 +85,8 @@ BY_LINK = {"RunService/GetRun", "RunService/GetReport", "RunService/ListInterval
            "SeriesService/QuerySeries"}  # fmt: skip
 READING = {"runs.list", "runs.get", "projects.list", "projects.get", "operations.list",
            "operations.get", "server.get", "events.get", "events.list", "profiles.get",
-           "profiles.list"}  # fmt: skip
+           "profiles.list", "nodes.list", "nodes.get", "clusters.list", "clusters.get",
+           "locations.list", "locations.get"}  # fmt: skip
 WRITING = {"journals.append", "series.write", "server.get", "events.create", "profiles.create"}
 ROLES = {
     "viewer": READING,
@@ -120,6 +127,7 @@ def test_each_method_has_an_example() -> None:
 
 @pytest.fixture
 def server(headway: Headway, tmp_path: Path) -> Iterator[Server]:
+    headway.environment |= {"HEADWAY_CLUSTER": "alps", "HEADWAY_LOCATION": "zone"}
     with closing(Server(headway, tmp_path / "far")) as one:
         for project, run in itertools.product("pq", "rs"):
             program = f"import headway\nwith headway.init('{project}', '{run}') as run: run.step(0)"
@@ -214,6 +222,14 @@ def every_request(headway: Headway, server: Server) -> dict[str, Any]:
     requests["ProfileService/DeleteProfileSession"] = {"project": "p", "uid": "none"}
     for thing in ("ProfilerTargets", "ProfileSessions"):
         requests[f"ProfileService/List{thing}"] = {"project": "p", "run": "r"}
+    wait_until(
+        lambda: server.call("FleetService/ListNodes", {"project": "p"})[1].get("nodes"), "machines")  # fmt: skip
+    node = server.call("FleetService/ListNodes", {"project": "p"})[1]["nodes"][0]
+    for thing in ("Nodes", "Clusters", "Locations"):
+        requests[f"FleetService/List{thing}"] = {"project": "p"}
+    requests["FleetService/GetNode"] = {"project": "p", "cluster": "alps", "host": node["host"]}
+    requests["FleetService/GetCluster"] = {"project": "p", "name": "alps"}
+    requests["FleetService/GetLocation"] = {"project": "p", "name": "zone"}
     requests["LinkService/CreateLink"] = {"project": "p", "run": "r"}
     requests["LinkService/RevokeLink"] = {"id": "none"}
     requests["TokenService/RevokeToken"] = {"id": "none"}
@@ -288,7 +304,7 @@ def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
                     inside = True  # so does that
                 elif method == "ProjectService/PutProject":
                     inside = project in ("", "p") and not run
-                elif method == "ProjectService/GetProject":
+                elif method == "ProjectService/GetProject" or "FleetService" in method:
                     inside = project in ("", "p")
                 elif method == "RunService/ListRuns" or "OperationService" in method:
                     inside = project in ("", "p")
@@ -314,6 +330,9 @@ def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
                         assert names == ([project] if project else ["p", "q"]), where
                 else:
                     assert status == 403 and answer["code"] == "permission_denied", where
+                if method == "FleetService/ListNodes" and status == 200:
+                    # Where its own run was, and how many others were there is not told.
+                    assert [one["runs"] for one in answer["nodes"]] == ["1" if run else "2"], where
                 if method == "RunService/ListRuns" and status == 200:
                     names = {r["name"] for r in answer["runs"]}
                     assert names == ({run} if run else {"r", "s"}), where

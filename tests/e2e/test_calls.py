@@ -258,6 +258,7 @@ def commands_of(headway: Headway) -> list[str]:
         below = headway("__complete", "--", word, "").stdout.split()
         nested = word in (
             "runs", "tokens", "projects", "operations", "roles", "links", "events", "profiles",
+            "nodes", "clusters", "locations",
         )  # fmt: skip
         found += [f"{word} {second}" for second in below] if nested else [word]
     return found

@@ -267,6 +267,20 @@ constexpr const char* kSchemaSteps[] = {
        ) STRICT;
        CREATE INDEX item_of_run ON run_item (run_id, kind, start, uid);
        CREATE INDEX item_of_project ON run_item (project_id, kind, start, uid);)",
+    // The machines that journals were written on. NULL: that was not told yet; 0: nobody knows.
+    R"(CREATE TABLE node (
+         id INTEGER PRIMARY KEY,
+         project_id INTEGER NOT NULL REFERENCES project (id),
+         cluster TEXT NOT NULL,
+         host TEXT NOT NULL,
+         location TEXT NOT NULL,
+         located INTEGER NOT NULL,
+         UNIQUE (project_id, cluster, host)
+       ) STRICT;
+       ALTER TABLE journal ADD COLUMN node_id INTEGER;
+       UPDATE journal SET node_id = 0 WHERE header = x'';
+       CREATE INDEX journal_of_node ON journal (node_id, run_id, start) WHERE node_id > 0;
+       CREATE INDEX journal_unplaced ON journal (id) WHERE node_id IS NULL;)",
 };
 constexpr auto kSchemaVersion = static_cast<std::int64_t>(std::size(kSchemaSteps));
 

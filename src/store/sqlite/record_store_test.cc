@@ -133,7 +133,7 @@ TEST_F(SqliteStoreTest, IsDurableAndMarkedAsOurs) {
   OtherProgram other(path_);
   EXPECT_EQ(other.Do("PRAGMA journal_mode"), "wal");
   EXPECT_EQ(other.Do("PRAGMA application_id"), std::to_string(0x68647779));
-  EXPECT_EQ(other.Do("PRAGMA user_version"), "10");
+  EXPECT_EQ(other.Do("PRAGMA user_version"), "11");
 }
 
 TEST_F(SqliteStoreTest, OnlyOneServerHasIt) {
@@ -172,7 +172,8 @@ TEST_F(SqliteStoreTest, AnOlderOneIsBroughtUpToDate) {
   const std::vector<Journal> journals = *store->ListJournals(run.uid);
   ASSERT_EQ(journals.size(), 1u);
   EXPECT_EQ(store->ReadSlots(journals[0].identity.uid, 0, 100)->size(), 22 * kSlotBytes);
-  // Nobody has looked yet how it stands.
+  // Nobody has looked yet where it was, and how it stands.
+  EXPECT_EQ(store->ListUnplaced(10)->size(), 1u);
   EXPECT_EQ(store->ListStaleRuns(10)->size(), 1u);
   RunDetails details;
   details.labels["a"] = "b";

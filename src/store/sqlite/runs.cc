@@ -412,13 +412,13 @@ Status SqliteStore::PurgeSome(std::int64_t id, std::int64_t* left) {
   for (const char* const sql :
        {"DELETE FROM state WHERE journal_id IN (SELECT id FROM journal WHERE run_id = ?)",
         // That it was there is known by its uid.
-        "UPDATE journal SET header = x'' WHERE run_id = ?",
+        "UPDATE journal SET header = x'', node_id = 0 WHERE run_id = ?",
         "DELETE FROM run_label WHERE run_id = ?", "DELETE FROM run_detail WHERE run_id = ?",
         "DELETE FROM stale_run WHERE run_id = ?"}) {
     Query remove(writer_.get(), kWrite, sql, id);
     HEADWAY_RETURN_IF_ERROR(remove.Run());
   }
-  return OkStatus();
+  return RemoveNodes(id);
 }
 
 // --- Summaries

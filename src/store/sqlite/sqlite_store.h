@@ -21,7 +21,7 @@
 /// The Store behind OpenSqliteStore. What it does with journals is in journals.cc, with runs and
 /// operations in runs.cc, with points in series.cc and loose.cc, with saved ledgers in ledgers.cc,
 /// with tokens, roles and share links in tokens.cc, roles.cc and links.cc, with what belongs to
-/// runs in run_items.cc.
+/// runs in run_items.cc, with the machines of journals in fleet.cc.
 
 namespace headway::store {
 
@@ -89,6 +89,10 @@ class SqliteStore final : public Store {
   Status UpdateItem(const ItemRow& item, const AuditRow& audit) override;
   Status DeleteItem(ItemKind kind, const ItemUid& uid, std::int64_t version,
                     const AuditRow& audit) override;
+
+  Result<std::vector<UnplacedJournal>> ListUnplaced(std::size_t count) override;
+  Status Place(std::span<const PlacedJournal> journals) override;
+  Result<std::vector<NodeRow>> ListNodes(const NodeQuery& query) override;
 
   Result<std::uint64_t> PointPosition(const RunUid& run, std::string_view source) override;
   Status AppendPoints(std::span<const PointBatch> batches) override;
@@ -171,6 +175,8 @@ class SqliteStore final : public Store {
   Result<bool> RemoveItems(std::int64_t run_id, std::int64_t count);
   /// So many more items of a run, and bytes of them.
   Status AccountItems(std::int64_t run_id, std::int64_t items, std::int64_t bytes);
+  Status PlaceOne(const PlacedJournal& journal);
+  Status RemoveNodes(std::int64_t run_id);
   Status WriteDown(const AuditRow& audit);
   /// The journal's chunks take so many bytes more.
   Status Account(std::int64_t journal_id, std::int64_t bytes);
