@@ -61,10 +61,10 @@ def test_machines_tell_where_they_are(headway: Headway, server: Server, tmp_path
     alps = {"HEADWAY_LOCATION": "eu-west-1a", "SLURM_CLUSTER_NAME": "alps", **env}
     jobs = [on("node-1", headway, "--run", "r", "--", *wait, SLURM_JOB_ID="7", **alps),
             on("node-2", headway, "--run", "s", "--", *wait, HEADWAY_CLUSTER="gke", **alps),
-            on("node-3", headway, "--run", "s", "--", "true", **env)]  # fmt: skip
+            on("node-3", headway, "--run", "t", "--", "true", **env)]  # fmt: skip
     nodes = placed(server, 3)
     assert [(one["cluster"], one["host"], one["location"], one["run"]) for one in nodes] == [
-        ("", "node-3", "", "s"), ("alps", "node-1", "eu-west-1a", "r"),
+        ("", "node-3", "", "t"), ("alps", "node-1", "eu-west-1a", "r"),
         ("gke", "node-2", "eu-west-1a", "s")]  # fmt: skip
     wait_until(lambda: hosts(server, filter="processes > 0") == ["node-1", "node-2"], "the third")
     assert call(server, "FleetService/ListClusters")["clusters"] == [

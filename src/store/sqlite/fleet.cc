@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <iterator>
-#include <tuple>
 #include <utility>
 
 #include "store/sqlite/sqlite_store.h"
@@ -74,72 +72,75 @@ Result<std::vector<NodeRow>> SqliteStore::ListNodes(const NodeQuery& query) {
   const Turn turn = TakeReader();
   const Transaction transaction(turn.connection, "BEGIN", kRead);
   HEADWAY_RETURN_IF_ERROR(transaction.status());
-  std::vector<NodeRow> nodes;
-  // Runs on them of which there is more to know: the newest of each, and those that may live.
-  struct Visit {
-    std::size_t node = 0;
-    std::int64_t node_id = 0, run_id = 0, start = 0;
-    bool may_live = false;
-  };
-  std::vector<Visit> newest;
-  std::vector<Visit> looked_at;
+  std::vector<std::pair<std::int64_t, NodeRow>> all;
   {
-    Query visits(turn.connection, kRead,
-                 "SELECT node.id, node.cluster, node.host, node.location, run.id, run.uid, "
-                 "run.name, run.start, min(journal.start), "
+    Query find(turn.connection, kRead,
+               "SELECT id, cluster, host, location FROM node "
+               "WHERE project_id = (SELECT id FROM project WHERE name = ?) ORDER BY cluster, host",
+               Text{query.project});
+    while (find.Next()) {
+      all.emplace_back(
+          find.Integer(0),
+          NodeRow{.cluster = find.String(1), .host = find.String(2), .location = find.String(3)});
+    }
+    HEADWAY_RETURN_IF_ERROR(find.status());
+  }
+  std::vector<NodeRow> nodes;
+  for (auto& [id, node] : all) {
+    HEADWAY_RETURN_IF_ERROR(ReadRunsOf(turn.connection, id, query, &node));
+    if (node.runs > 0) nodes.push_back(std::move(node));
+  }
+  return nodes;
+}
+
+// The index is named: without it SQLite goes through journals of other machines, or reads headers.
+Status SqliteStore::ReadRunsOf(Connection* connection, std::int64_t id, const NodeQuery& query,
+                               NodeRow* node) {
+  struct Visit {
+    std::int64_t run_id = 0;
+    std::int64_t start = 0;  // of the run
+  };
+  Visit newest;
+  std::vector<std::int64_t> looked_at;  // those that may live, and then the newest
+  {
+    Query visits(connection, kRead,
+                 "SELECT run.id, run.uid, run.name, run.start, visit.start, "
                  "EXISTS (SELECT 1 FROM stale_run WHERE stale_run.run_id = run.id) "
-                 "FROM node JOIN journal ON journal.node_id = node.id "
-                 "JOIN run ON run.id = journal.run_id "
-                 "WHERE node.project_id = (SELECT id FROM project WHERE name = ?1) "
-                 "AND run.deleted = 0 AND (?2 = '' OR run.name = ?2) "
-                 "GROUP BY node.id, run.id ORDER BY node.id, run.id",
-                 Text{query.project}, Text{query.run});
+                 "FROM (SELECT run_id, min(start) AS start "
+                 " FROM journal INDEXED BY journal_of_node "
+                 " WHERE node_id = ?1 AND node_id > 0 GROUP BY run_id) AS visit "
+                 "JOIN run ON run.id = visit.run_id "
+                 "WHERE run.deleted = 0 AND (?2 = '' OR run.name = ?2)",
+                 id, Text{query.run});
     while (visits.Next()) {
-      const std::int64_t id = visits.Integer(0);
-      const RunUid uid = visits.UidAt<RunUid>(5);
-      const std::int64_t start = visits.Integer(8);
-      const bool is_new = newest.empty() || newest.back().node_id != id;
-      if (is_new) {
-        nodes.push_back({.cluster = visits.String(1),
-                         .host = visits.String(2),
-                         .location = visits.String(3),
-                         .start = start});
-        newest.emplace_back();
+      const Visit visit = {visits.Integer(0), visits.Integer(3)};
+      const RunUid uid = visits.UidAt<RunUid>(1);
+      const bool is_first = node->runs == 0;
+      ++node->runs;
+      node->start = is_first ? visits.Integer(4) : std::min(node->start, visits.Integer(4));
+      if (is_first || std::pair(visit.start, uid) > std::pair(newest.start, node->run_uid)) {
+        newest = visit;
+        node->run_uid = uid;
+        node->run = visits.String(2);
       }
-      const Visit visit = {.node = nodes.size() - 1,
-                           .node_id = id,
-                           .run_id = visits.Integer(4),
-                           .start = visits.Integer(7),
-                           .may_live = visits.Integer(9) != 0};
-      if (visit.may_live) looked_at.push_back(visit);
-      NodeRow& node = nodes.back();
-      ++node.runs;
-      node.start = std::min(node.start, start);
-      if (is_new || std::pair(visit.start, uid) > std::pair(newest.back().start, node.run_uid)) {
-        newest.back() = visit;
-        node.run_uid = uid;
-        node.run = visits.String(6);
-      }
+      if (visits.Integer(5) != 0) looked_at.push_back(visit.run_id);
     }
     HEADWAY_RETURN_IF_ERROR(visits.status());
   }
-  std::ranges::copy_if(newest, std::back_inserter(looked_at),
-                       [](const Visit& visit) { return !visit.may_live; });
-  for (const Visit& visit : looked_at) {
-    Query state(turn.connection, kRead,
+  std::erase(looked_at, newest.run_id);
+  if (node->runs > 0) looked_at.push_back(newest.run_id);
+  for (const std::int64_t run_id : looked_at) {
+    Query state(connection, kRead,
                 "SELECT max(state.heard), total(state.writer = ? AND state.heard >= ?) "
-                "FROM journal JOIN state ON state.journal_id = journal.id "
-                "WHERE journal.node_id = ? AND journal.run_id = ?",
-                static_cast<std::int64_t>(Liveness::kAlive), query.alive_since, visit.node_id,
-                visit.run_id);
+                "FROM journal INDEXED BY journal_of_node "
+                "JOIN state ON state.journal_id = journal.id "
+                "WHERE journal.node_id = ? AND journal.node_id > 0 AND journal.run_id = ?",
+                static_cast<std::int64_t>(Liveness::kAlive), query.alive_since, id, run_id);
     if (!state.Next()) return state.status();
-    NodeRow& node = nodes[visit.node];
-    node.processes += state.Integer(1);
-    if (visit.run_id == newest[visit.node].run_id) node.heard = state.Integer(0);
+    node->heard = state.Integer(0);
+    node->processes += state.Integer(1);
   }
-  std::ranges::sort(nodes, {},
-                    [](const NodeRow& node) { return std::tie(node.cluster, node.host); });
-  return nodes;
+  return OkStatus();
 }
 
 }  // namespace headway::store

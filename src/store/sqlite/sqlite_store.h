@@ -205,6 +205,9 @@ class SqliteStore final : public Store {
                          Points* points);
   static Status AddLoose(Connection* connection, std::int64_t run_id, std::vector<SeriesRow>* rows);
   static Status Label(Connection* connection, bool named_anew, RunRow* row);
+  // What a machine's runs tell of it; none: it has no runs.
+  static Status ReadRunsOf(Connection* connection, std::int64_t id, const NodeQuery& query,
+                           NodeRow* node);
   static Status LabelOlder(Connection* connection, RunRow* row);
 
   // What is kept in a file that nobody finds any more is not kept.
