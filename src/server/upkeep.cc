@@ -18,6 +18,7 @@ constexpr std::int64_t kGrowthNs = 5 * kNanosPerSecond;     // how long one that
 constexpr std::size_t kPlacedAtOnce = 1024;
 constexpr std::int64_t kPlacingNs = kNanosPerSecond / 4;
 constexpr std::int64_t kWorkNs = kNanosPerSecond / 2;  // and what operations do
+constexpr std::int64_t kGivingNs = kNanosPerSecond / 10;
 constexpr std::int64_t kRetireNs = 60 * kNanosPerSecond;
 constexpr std::int64_t kDayNs = 24 * 3600 * kNanosPerSecond;
 constexpr std::string_view kPurge = "runs.purge";
@@ -86,7 +87,7 @@ Status Upkeep::Pass() {
   const std::lock_guard lock(pass_mutex_);
   // What can't be done with one kind of thing holds up no other.
   Status first;
-  for (const Status& status : {Summarise(), Place(), Work(), Retire()}) {
+  for (const Status& status : {Summarise(), Place(), Work(), Retire(), GiveBackRoom()}) {
     if (first.ok()) first = status;
   }
   return first;
@@ -271,6 +272,17 @@ Status Upkeep::WorkOn(store::OperationRow operation) {
       return OkStatus();
     }
   }
+}
+
+// Of what was removed.
+Status Upkeep::GiveBackRoom() {
+  const MonoNs begin = clock_->Mono();
+  while (clock_->Mono() - begin < kGivingNs) {
+    const Result<bool> more = store_->GiveBackRoom();
+    HEADWAY_RETURN_IF_ERROR(more.status());
+    if (!*more) break;
+  }
+  return OkStatus();
 }
 
 // What a project keeps no longer is deleted, and what was deleted long ago is removed.

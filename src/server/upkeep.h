@@ -61,6 +61,7 @@ class Upkeep {
              std::map<RunUid, Growth>* growing) const;
   Status Place();
   Status Retire();
+  Status GiveBackRoom();
   Status Work();
   Status WorkOn(store::OperationRow operation);
   /// Removes some of the blobs of a run, and returns how many bytes are left.

@@ -85,6 +85,10 @@ class RecordStore {
   /// Whether there was a run of that uid which was removed for good (Registry::PurgeRun).
   virtual Result<bool> WasPurged(const RunUid& uid) = 0;
 
+  /// Gives some of the room back to the file system that was taken by what was removed; whether
+  /// there is more to give. Some stays, for what comes next.
+  virtual Result<bool> GiveBackRoom() = 0;
+
   /// Bytes on disk that the slots of a run take (compressed). 0 where there is none.
   virtual Result<std::uint64_t> StoredBytes(const RunUid& uid) = 0;
 };

@@ -477,6 +477,32 @@ Result<bool> SqliteStore::WasPurged(const RunUid& uid) {
   return purged;
 }
 
+Result<bool> SqliteStore::GiveBackRoom() {
+  constexpr std::int64_t kKeptBytes = std::int64_t{32} << 20;
+  constexpr std::int64_t kKeptPart = 16;    // and one in so many pages
+  constexpr std::int64_t kAtOnce = 1024;    // pages
+  constexpr std::int64_t kIncremental = 2;  // a file of an older headway keeps its room
+  std::int64_t more = 0;
+  {
+    const Turn turn = TakeReader();
+    const Result<std::int64_t> mode = ReadInteger(turn.connection, "PRAGMA auto_vacuum");
+    HEADWAY_RETURN_IF_ERROR(mode.status());
+    const Result<std::int64_t> free = ReadInteger(turn.connection, "PRAGMA freelist_count");
+    HEADWAY_RETURN_IF_ERROR(free.status());
+    const Result<std::int64_t> pages = ReadInteger(turn.connection, "PRAGMA page_count");
+    HEADWAY_RETURN_IF_ERROR(pages.status());
+    const Result<std::int64_t> page = ReadInteger(turn.connection, "PRAGMA page_size");
+    HEADWAY_RETURN_IF_ERROR(page.status());
+    if (*mode != kIncremental) return false;
+    more = *free - std::max(kKeptBytes / *page, *pages / kKeptPart);
+  }
+  if (more <= 0) return false;
+  const std::string sql =
+      "PRAGMA incremental_vacuum(" + std::to_string(std::min(more, kAtOnce)) + ")";
+  HEADWAY_RETURN_IF_ERROR(Change([&] { return writer_->Execute(sql.c_str(), kWrite); }));
+  return more > kAtOnce;
+}
+
 Result<std::uint64_t> SqliteStore::StoredBytes(const RunUid& uid) {
   const Turn turn = TakeReader();
   Query query(turn.connection, kRead,

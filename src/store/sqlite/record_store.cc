@@ -397,6 +397,10 @@ Result<std::unique_ptr<Connection>> OpenWriter(const std::string& path,
   HEADWAY_RETURN_IF_ERROR(writer.status());
   const Result<std::int64_t> version = KnownVersion(writer->get());
   HEADWAY_RETURN_IF_ERROR(version.status());
+  if (*version == 0) {
+    // Decided before anything is in the file: what is free at its end can be given back.
+    HEADWAY_RETURN_IF_ERROR((*writer)->Execute("PRAGMA auto_vacuum = INCREMENTAL", "open"));
+  }
   HEADWAY_RETURN_IF_ERROR(Configure(writer->get(), options));
   HEADWAY_RETURN_IF_ERROR(Migrate(writer->get(), *version));
   return writer;

@@ -104,6 +104,40 @@ mode_t ModeOf(const std::string& path) {
   return info.st_mode & 07777;
 }
 
+TEST_F(SqliteStoreTest, RoomIsGivenBackToTheFileSystem) {
+  constexpr int kJournals = 20;
+  constexpr std::uint64_t kSlots = 100'000;
+  const auto store = Open();
+  std::mt19937_64 random(5);
+  std::string noise(kSlots * kSlotBytes, '\0');  // which takes as much room as it is long
+  for (std::size_t i = 0; i + 8 <= noise.size(); i += 8) {
+    const std::uint64_t word = random();
+    std::memcpy(noise.data() + i, &word, sizeof word);
+  }
+  for (int i = 0; i < kJournals; ++i) {
+    ASSERT_TRUE(AppendOne(store.get(), TestBatch(TestIdentity("p", "r", i), 0, noise)).ok());
+  }
+  ASSERT_TRUE(AppendOne(store.get(), TestBatch(TestIdentity("p", "s"), 0, noise)).ok());
+  EXPECT_FALSE(*store->GiveBackRoom());
+  const auto bytes = [this] {
+    return std::stoll(Do(path_, "PRAGMA page_count")) * std::stoll(Do(path_, "PRAGMA page_size"));
+  };
+  const std::int64_t full = bytes();
+  const RunUid uid = TestIdentity("p", "r").run_uid;
+  ASSERT_TRUE(store->DeleteRun(uid, 1, {}).ok());
+  while (*store->PurgeRun(uid) > 0) {
+  }
+  EXPECT_EQ(bytes(), full);
+  int calls = 1;
+  while (*store->GiveBackRoom()) ++calls;
+  EXPECT_GT(calls, 1);
+  EXPECT_LT(bytes(), full - (std::int64_t{20} << 20));
+  EXPECT_GT(bytes(), std::int64_t{32} << 20);  // for what comes next
+  EXPECT_EQ(*store->ReadSlots(TestIdentity("p", "s").uid, 0, kSlots), noise);
+  const Status sound = CheckSqliteStore(path_);
+  EXPECT_TRUE(sound.ok()) << sound.ToString();
+}
+
 // --- Opening
 
 TEST_F(SqliteStoreTest, TheFilesAreTheOwnersAlone) {
@@ -365,6 +399,8 @@ TEST_F(SqliteStoreTest, AMissingChunkIsDataLoss) {
 }
 
 TEST_F(SqliteStoreTest, DamagedPagesAreDataLoss) {
+  ASSERT_NE(Open(), nullptr);
+  const std::size_t schema = Content(path_).size();
   Fill(20'000);
   const std::string sound = Content(path_);
   ASSERT_TRUE(CheckSqliteStore(path_).ok());
@@ -378,7 +414,7 @@ TEST_F(SqliteStoreTest, DamagedPagesAreDataLoss) {
   {
     // The schema can still be read.
     std::string damaged = sound;
-    for (std::size_t i = 52 * 4096; i < damaged.size(); ++i) damaged[i] = '\xa5';
+    for (std::size_t i = schema; i < damaged.size(); ++i) damaged[i] = '\xa5';
     Replace(path_, damaged);
     ExpectFault(CheckSqliteStore(path_), Code::kDataLoss, path_);
     const auto store = Open();

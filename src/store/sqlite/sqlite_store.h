@@ -59,6 +59,7 @@ class SqliteStore final : public Store {
                                 std::uint64_t count) override;
   Result<std::vector<Journal>> ListJournals(const RunUid& uid) override;
   Result<bool> WasPurged(const RunUid& uid) override;
+  Result<bool> GiveBackRoom() override;
   Result<std::uint64_t> StoredBytes(const RunUid& uid) override;
 
   Result<std::vector<ProjectRow>> ListProjects() override;
