@@ -222,9 +222,9 @@ def every_request(headway: Headway, server: Server) -> dict[str, Any]:
     requests["ProfileService/DeleteProfileSession"] = {"project": "p", "uid": "none"}
     for thing in ("ProfilerTargets", "ProfileSessions"):
         requests[f"ProfileService/List{thing}"] = {"project": "p", "run": "r"}
-    wait_until(
-        lambda: server.call("FleetService/ListNodes", {"project": "p"})[1].get("nodes"), "machines")  # fmt: skip
-    node = server.call("FleetService/ListNodes", {"project": "p"})[1]["nodes"][0]
+    in_p = {"project": "p"}
+    wait_until(lambda: server.call("FleetService/ListNodes", in_p)[1].get("nodes"), "machines")
+    node = server.call("FleetService/ListNodes", in_p)[1]["nodes"][0]
     for thing in ("Nodes", "Clusters", "Locations"):
         requests[f"FleetService/List{thing}"] = {"project": "p"}
     requests["FleetService/GetNode"] = {"project": "p", "cluster": "alps", "host": node["host"]}
