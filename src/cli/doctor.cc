@@ -327,6 +327,19 @@ std::vector<Check> CheckEnvironment(const recorder::EnvMap& variables) {
                             " (key " + (env.attempt_key.empty() ? "none" : env.attempt_key) + ")"));
   checks.push_back(Good("run", "project " + (env.project.empty() ? "default" : env.project) +
                                    ", run " + (env.run.empty() ? "default" : env.run)));
+  if (!env.cluster.empty() || !env.location.empty()) {
+    const std::string cluster = env.cluster.empty() ? "no cluster" : "cluster " + env.cluster;
+    checks.push_back(
+        Good("machine", cluster + (env.location.empty() ? "" : ", location " + env.location)));
+  }
+  for (const std::string_view name : {"HEADWAY_CLUSTER", "HEADWAY_LOCATION"}) {
+    const auto set = variables.find(name);
+    if (set == variables.end()) continue;
+    const Status good = CheckNewName(name, set->second);
+    if (good.ok()) continue;
+    checks.push_back({"variable", Verdict::kWarning, good.message() + ": it is not used",
+                      "correct or unset it"});
+  }
   for (const std::string_view name : {"HEADWAY_RANK", "HEADWAY_WORLD_SIZE", "HEADWAY_LOCAL_RANK",
                                       "HEADWAY_ATTEMPT", "RANK", "WORLD_SIZE", "LOCAL_RANK"}) {
     CheckNumber(variables, name, &checks);

@@ -51,6 +51,12 @@ TEST(Doctor, FindsWhatCannotBeRightInTheEnvironment) {
   EXPECT_EQ(Find(CheckEnvironment({{"HEADWAY_DISABLED", "1"}}), "disabled")->verdict,
             Verdict::kWarning);
   EXPECT_EQ(Find(CheckEnvironment({}), "variable"), nullptr);
+  EXPECT_EQ(Find(CheckEnvironment({}), "machine"), nullptr);
+  const std::vector<Check> machine =
+      CheckEnvironment({{"SLURM_CLUSTER_NAME", "alps"}, {"HEADWAY_LOCATION", "zone a"}});
+  EXPECT_EQ(Find(machine, "machine")->message, "cluster alps, location zone a");
+  EXPECT_EQ(Find(CheckEnvironment({{"HEADWAY_CLUSTER", "a\nb"}}), "variable")->verdict,
+            Verdict::kWarning);
 }
 
 TEST(Doctor, LooksWhereTheEnvironmentPutsJournals) {
