@@ -360,7 +360,8 @@ def _check_server(server: object) -> None:
         return
     if not isinstance(server, str):
         raise TypeError(f"server must be a str or None, not {type(server).__name__}")
-    if not server.startswith(("http://", "https://")) or "\0" in server:
+    scheme, _, place = server.partition("://")
+    if scheme not in ("http", "https") or not place.strip("/") or "\0" in server:
         raise ValueError(f"server must be a URL such as http://goodput:8460, not {server!r}")
 
 
