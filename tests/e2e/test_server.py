@@ -313,7 +313,8 @@ def test_a_program_whose_token_is_wrong_trains(headway: Headway, server: Server)
     headway("ship", "--journal", journal, env=server.env, code=2)
 
 
-@pytest.mark.parametrize("server", ["", "goodput:8460", "ftp://x", "http://", "https:///", 3, b"http://x"])
+@pytest.mark.parametrize(
+    "server", ["", "goodput:8460", "ftp://x", "http://", "https:///", 3, b"http://x"])
 def test_what_can_be_no_server_raises(server: Any, tmp_path: Path) -> None:
     program = "import headway, sys; headway.init(dir=sys.argv[1], server=eval(sys.argv[2]))"
     result = subprocess.run([sys.executable, "-c", program, tmp_path, repr(server)],
