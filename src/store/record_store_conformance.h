@@ -819,7 +819,8 @@ TYPED_TEST_P(RecordStoreConformance, JournalsArePlacedOnMachines) {
                           Liveness writer = Liveness::kAlive) {
     JournalIdentity identity = TestIdentity("p", run, n);
     identity.start = start;
-    Batch batch = TestBatch(identity, 0, TestSlots(0, 1));
+    const std::string slots = TestSlots(0, 1);
+    Batch batch = TestBatch(identity, 0, slots);
     batch.heard = heard;
     batch.writer = writer;
     const Status status = AppendOne(store, batch);
