@@ -2,8 +2,10 @@
 // and how much memory.
 //
 // Usage: ledger_bench DIR RUN [queries]
+//        ledger_bench split STEPS
 //   DIR RUN   a run that write_history has written
 //   queries   only one more step and a window
+//   split     a made-up run of so many steps with 50 restarts, cut into 2,000 parts
 
 #include <malloc.h>
 #include <unistd.h>
@@ -175,6 +177,68 @@ void ReportQueries(const runs::Run& run) {
       .Print();
 }
 
+// A run of `steps` in 51 attempts, cut into 2,000 parts at once and one by one.
+void ReportSplit(std::int64_t steps) {
+  constexpr std::int64_t kAttempts = 51;
+  constexpr std::int64_t kParts = 2'000;
+  ledger::Ledger ledger;
+  Record record;
+  std::mt19937_64 random(1);
+  std::int64_t step = 0;
+  for (std::int64_t attempt = 0; attempt < kAttempts; ++attempt) {
+    Writer writer;
+    writer.uid = std::to_string(attempt);
+    writer.attempt_key = writer.uid;
+    writer.rank = 0;
+    record.writer = ledger.AddWriter(writer, Liveness::kDead);
+    record.seq = 0;
+    for (std::int64_t i = 0; i < steps / kAttempts; ++i) {
+      record.type = RecordType::kStepStart;
+      record.span = SpanKind::kNone;
+      record.a = step++;
+      ledger.Add(record);
+      for (const RecordType type : {RecordType::kSpanBegin, RecordType::kSpanEnd}) {
+        record.seq += 1;
+        record.type = type;
+        record.span = SpanKind::kDataLoading;
+        record.a = static_cast<std::int64_t>(record.seq);
+        if (type == RecordType::kSpanEnd) record.time_ns += 50'000'000;
+        ledger.Add(record);
+      }
+      record.seq += 1;
+      record.time_ns += 900'000'000 + static_cast<std::int64_t>(random() % 100'000'000);
+    }
+    step -= 50;
+    record.time_ns += 60'000'000'000;
+  }
+  const Report whole = ledger.MakeReport();
+  std::vector<ledger::WallSpan> parts;
+  const std::int64_t length = (*whole.end - *whole.start) / kParts;
+  for (std::int64_t i = 0; i < kParts; ++i) {
+    parts.emplace_back(*whole.start + i * length, *whole.start + (i + 1) * length);
+  }
+  Times at_once, one_by_one, rolling;
+  for (int round = 0; round < kRounds; ++round) {
+    at_once.Add(TimeOf([&] { ledger.Split({}, parts); }));
+    one_by_one.Add(TimeOf([&] {
+      for (const ledger::WallSpan& part : parts) {
+        ledger.MakeReport({.as_of = {}, .window = part, .now = {}});
+      }
+    }));
+  }
+  for (ledger::WallSpan& part : parts) part.first = part.second - 24 * 3'600'000'000'000;
+  for (int round = 0; round < kRounds; ++round) {
+    rolling.Add(TimeOf([&] { ledger.Split({}, parts); }));
+  }
+  Measure("split")
+      .Value(Ratio(one_by_one.Min(), at_once.Min()))
+      .Figure("at_once_ns", at_once.Min())
+      .Figure("at_once_median_ns", at_once.Median())
+      .Figure("one_by_one_ns", one_by_one.Min())
+      .Figure("rolling_ns", rolling.Min())
+      .Print();
+}
+
 // Pages lie in memory here: what a disk takes is not the ledger's.
 void ReportSnapshot(const runs::Run& run) {
   std::map<ledger::PageId, std::string> pages;
@@ -245,9 +309,13 @@ void Main(const std::string& dir, const std::string& name, bool only_queries) {
 }  // namespace headway::bench
 
 int main(int argc, char** argv) {
+  if (argc == 3 && std::string_view(argv[1]) == "split") {
+    headway::bench::ReportSplit(std::atoll(argv[2]));
+    return 0;
+  }
   const bool only_queries = argc == 4 && std::string_view(argv[3]) == "queries";
   if (argc != 3 && !only_queries) {
-    std::fprintf(stderr, "Usage: ledger_bench DIR RUN [queries]\n");
+    std::fprintf(stderr, "Usage: ledger_bench DIR RUN [queries] | split STEPS\n");
     return 1;
   }
   headway::bench::Main(argv[1], argv[2], only_queries);

@@ -174,10 +174,10 @@ auto Ledger::Impl::Look(const Query& query, Ask&& ask) {
     const std::unique_ptr<Impl> past = At(as_of);
     past->intake.Refresh();
     const RunView view(&past->intake, as_of, past->supervised);
-    return ask(view, past->intake.context().net);
+    return ask(view, past->intake.context());
   }
   const RunView view(&intake, as_of, supervised);
-  return ask(view, intake.context().net);
+  return ask(view, intake.context());
 }
 
 Ledger::Ledger() : impl_(std::make_unique<Impl>()) {}
@@ -225,9 +225,9 @@ void Ledger::Add(const RunRecords& run) {
 }
 
 Report Ledger::MakeReport(const Query& query) {
-  return impl_->Look(query, [&query](const RunView& view, const NetTime& net) {
+  return impl_->Look(query, [&query](const RunView& view, const RunContext& context) {
     Report report;
-    const auto [from, to] = NetWindow(query, view, net);
+    const auto [from, to] = NetWindow(query, view, context.net);
     view.Account(from, to, &report);
     view.Describe(&report);
     report.window = query.window;
@@ -244,16 +244,28 @@ Report Ledger::MakeReport(const Query& query) {
   });
 }
 
+TimeSplit Ledger::Split(const Query& query, std::span<const WallSpan> spans,
+                        std::size_t names_most) {
+  return impl_->Look(query, [&](const RunView& view, const RunContext& context) {
+    return SplitTime(view, context, spans, names_most);
+  });
+}
+
 std::vector<TimelineInterval> Ledger::Timeline(const Query& query) {
-  return impl_->Look(query, [&query](const RunView& view, const NetTime& net) {
-    const auto [from, to] = NetWindow(query, view, net);
-    return view.Timeline(from, to);
+  return TimelineUpTo(query, std::numeric_limits<std::size_t>::max()).value();
+}
+
+std::optional<std::vector<TimelineInterval>> Ledger::TimelineUpTo(const Query& query,
+                                                                  std::size_t most) {
+  return impl_->Look(query, [&](const RunView& view, const RunContext& context) {
+    const auto [from, to] = NetWindow(query, view, context.net);
+    return view.Timeline(from, to, most);
   });
 }
 
 std::vector<StepSummary> Ledger::Steps(const Query& query) {
-  return impl_->Look(query, [&query](const RunView& view, const NetTime& net) {
-    const auto [from, to] = NetWindow(query, view, net);
+  return impl_->Look(query, [&query](const RunView& view, const RunContext& context) {
+    const auto [from, to] = NetWindow(query, view, context.net);
     return view.Steps(from, to);
   });
 }

@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "ledger/pages.h"
+#include "ledger/time_split.h"
 #include "model/record.h"
 #include "model/report.h"
 #include "model/run_records.h"
@@ -71,8 +72,16 @@ class Ledger {
 
   /// The report without `run` and `project`, which the ledger does not know.
   Report MakeReport(const Query& query = {});
+  /// Where the time of each of `spans` went: of any, in any order, what MakeReport says with it as
+  /// its window; `query.window` has no effect. Where more than `names_most` categories have a name,
+  /// those with most time between the first and the last instant of all spans are told apart, and
+  /// the others of a category are taken together. O(attempts + spans * log n): 1 to 5 µs a span.
+  TimeSplit Split(const Query& query, std::span<const WallSpan> spans,
+                  std::size_t names_most = kAllNames);
   /// The partition as intervals, in order; touching equals are joined.
   std::vector<TimelineInterval> Timeline(const Query& query = {});
+  /// The same, if there are at most `most`. O(attempts + most + log n).
+  std::optional<std::vector<TimelineInterval>> TimelineUpTo(const Query& query, std::size_t most);
   /// Every step interval, in order.
   std::vector<StepSummary> Steps(const Query& query = {});
 

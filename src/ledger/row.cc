@@ -59,4 +59,21 @@ void AddRow(const Row& row, const RowMeasures& measures, Sums* sums) {
   if (row.is_step && row.complete) sums->steps += 1;
 }
 
+void RowWalk::Pass(const Row& row, Sums* sums) {
+  To(row.begin, *sums);
+  if (done() || next() >= row.end()) {
+    AddRow(row, sums);
+    return;
+  }
+  ForEachPiece(row, [this, sums](const Piece& piece) {
+    std::int64_t at = piece.begin;
+    while (!done() && next() < piece.end) {
+      sums->Add(piece.bucket, next() - at);
+      at = next();
+      To(at, *sums);
+    }
+    sums->Add(piece.bucket, piece.end - at);
+  });
+}
+
 }  // namespace headway::ledger

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <utility>
 
 #include "ledger/bucket.h"
 
@@ -201,5 +204,32 @@ void AddRow(const Row& row, std::int64_t from, std::int64_t to, Sums* sums);
 /// The same for the whole row, faster.
 void AddRow(const Row& row, const RowMeasures& measures, Sums* sums);
 inline void AddRow(const Row& row, Sums* sums) { AddRow(row, Measure(row.slices), sums); }
+
+/// Many instants of net time on the way through rows, in ascending order: calls `visit(i, sums)`
+/// for instants[i] with the sums of what lies before it. Of them only `ns` counts. The instants
+/// must outlive it.
+class RowWalk {
+ public:
+  using Visit = std::function<void(std::size_t, const Sums&)>;
+
+  RowWalk(std::span<const std::int64_t> instants, Visit visit)
+      : instants_(instants), visit_(std::move(visit)) {}
+
+  bool done() const { return at_ == instants_.size(); }
+  /// The next one; not when it is done.
+  std::int64_t next() const { return instants_[at_]; }
+  /// Visits those up to `net`, before which `sums` lie.
+  void To(std::int64_t net, const Sums& sums) {
+    while (!done() && next() <= net) visit_(at_++, sums);
+  }
+  /// Visits those before the row's end, and adds the row to `*sums`, the sums of what lies before
+  /// it. O(slices + instants in it).
+  void Pass(const Row& row, Sums* sums);
+
+ private:
+  std::span<const std::int64_t> instants_;
+  Visit visit_;
+  std::size_t at_ = 0;
+};
 
 }  // namespace headway::ledger

@@ -33,10 +33,6 @@ constexpr std::uint32_t kSlabBytesMax = 1 << 30;  // for a row of absurdly many 
 // elsewhere has more.
 constexpr std::size_t kSlack = 8;
 
-void AddSparse(const std::vector<std::pair<BucketId, std::int64_t>>& from, Sums* to) {
-  for (const auto& [bucket, ns] : from) to->Add(bucket, ns);
-}
-
 }  // namespace
 
 // Reads the rows of one block one after the other.
@@ -308,15 +304,16 @@ Sums RowStore::BeforeBlock(std::size_t group, std::size_t block) const {
   Sums sums = groups_[group].before;
   if (block == 0) return sums;
   const std::vector<Block>& blocks = Blocks(group);
-  for (std::size_t i = 0; i < block; ++i) {
-    const Block& earlier = blocks[i];
-    AddSparse(earlier.ns, &sums);
-    sums.slow += earlier.slow;
-    sums.overlapped += earlier.overlapped;
-    sums.steps += earlier.steps;
-    sums.outside += earlier.outside;
-  }
+  for (std::size_t i = 0; i < block; ++i) AddBlock(blocks[i], &sums);
   return sums;
+}
+
+void RowStore::AddBlock(const Block& block, Sums* sums) {
+  for (const auto& [bucket, ns] : block.ns) sums->Add(bucket, ns);
+  sums->slow += block.slow;
+  sums->overlapped += block.overlapped;
+  sums->steps += block.steps;
+  sums->outside += block.outside;
 }
 
 Sums RowStore::BeforeRow(std::uint64_t ordinal) const {
@@ -350,6 +347,39 @@ Sums RowStore::Before(std::int64_t net) const {
     AddRow(row, row.begin, net, &sums);
   }
   return sums;
+}
+
+Sums RowStore::Walk(RowWalk* walk) const {
+  Sums before;  // of the rows before the block (g, b)
+  std::size_t g = groups_.size();
+  std::size_t b = 0;
+  Row row;
+  while (!walk->done() && walk->next() < end_ && !groups_.empty()) {
+    const auto [group, block] = FindBlock(walk->next());
+    const std::vector<Block>& blocks = Blocks(group);
+    if (group == g) {
+      for (; b < block; ++b) AddBlock(blocks[b], &before);
+    } else {
+      before = BeforeBlock(group, block);
+    }
+    g = group;
+    b = block;
+    std::int64_t end = end_;  // where the next block begins
+    if (b + 1 < blocks.size()) {
+      end = blocks[b + 1].begin;
+    } else if (g + 1 < groups_.size()) {
+      end = groups_[g + 1].begin;
+    }
+    Sums sums = before;
+    Decoder decoder(*this, blocks[b]);
+    for (std::uint64_t rows = RowsIn(g, b); rows > 0; --rows) {
+      if (walk->done() || walk->next() >= end) break;
+      decoder.Next(&row);
+      walk->Pass(row, &sums);
+    }
+    if (!walk->done() && walk->next() < end) throw Pages::Misfit();  // rows that end too early
+  }
+  return walk->done() ? Sums{} : Total();
 }
 
 void RowStore::Visit(std::int64_t from, std::int64_t to,

@@ -38,6 +38,10 @@ class RowStore {
   /// Sums of the rows' parts before the instant `net`.
   Sums Before(std::int64_t net) const;
 
+  /// Visits the instants of `walk` before end(), each as Before, and returns the sums of all rows
+  /// if it has others. The rows of a block are read once for all instants in it.
+  Sums Walk(RowWalk* walk) const;
+
   /// Calls `visit(ordinal, row)` for rows that overlap [from, to) or begin in it, in order, until
   /// it returns false.
   void Visit(std::int64_t from, std::int64_t to,
@@ -118,6 +122,7 @@ class RowStore {
   std::uint64_t RowsIn(std::size_t group, std::size_t block) const;
   std::pair<std::size_t, std::size_t> FindBlock(std::int64_t net) const;
   Sums BeforeBlock(std::size_t group, std::size_t block) const;
+  static void AddBlock(const Block& block, Sums* sums);
 
   const Pages* pages_;
   mutable std::vector<Group> groups_;

@@ -315,6 +315,46 @@ Sums RunView::Between(std::int64_t from, std::int64_t to) const {
   return sums;
 }
 
+void RunView::Split(std::span<const std::int64_t> points, const AttemptView::Part& part) const {
+  auto down = [&](std::int64_t begin, std::int64_t end) {
+    begin = std::max(begin, points.front());
+    end = std::min(end, points.back());
+    if (begin >= end) return;
+    std::size_t i =
+        static_cast<std::size_t>(std::ranges::upper_bound(points, begin) - points.begin() - 1);
+    for (; points[i] < end; ++i) {
+      part(i, BucketOf(Category::kInfrastructureRecovery),
+           std::min(end, points[i + 1]) - std::max(begin, points[i]));
+      if (i + 2 == points.size()) break;
+    }
+  };
+  std::vector<std::int64_t> inside;
+  std::int64_t alive_until = begin_;
+  for (const AttemptView& view : attempts_) {
+    down(alive_until, view.begin());
+    alive_until = view.end();
+    const std::int64_t from = std::max(view.begin(), points.front());
+    const std::int64_t to = std::min(view.end(), points.back());
+    if (from >= to) continue;
+    const auto first = std::ranges::upper_bound(points, from);
+    const auto last = std::ranges::lower_bound(points, to);
+    const auto i = static_cast<std::size_t>(first - points.begin() - 1);
+    if (first == last) {  // all of it in one part
+      const Sums sums = view.Between(from, to);
+      for (std::size_t k = 0; k < sums.ns.size(); ++k) {
+        if (sums.ns[k] != 0) part(i, static_cast<BucketId>(k), sums.ns[k]);
+      }
+      continue;
+    }
+    inside.assign(1, from);
+    inside.insert(inside.end(), first, last);
+    inside.push_back(to);
+    view.Split(inside,
+               [&](std::size_t k, BucketId bucket, std::int64_t ns) { part(i + k, bucket, ns); });
+  }
+  down(alive_until, end_);
+}
+
 void RunView::Account(std::int64_t from, std::int64_t to, Report* report) const {
   from = std::max(from, begin_);
   to = std::max(from, std::min(to, end_));
@@ -584,8 +624,11 @@ void RunView::DescribeNotes(Report* report) const {
   }
 }
 
-std::vector<TimelineInterval> RunView::Timeline(std::int64_t from, std::int64_t to) const {
+std::optional<std::vector<TimelineInterval>> RunView::Timeline(std::int64_t from, std::int64_t to,
+                                                               std::size_t most) const {
+  constexpr std::size_t kRowsEach = 16;  // of an interval; usually it is one
   std::vector<TimelineInterval> intervals;
+  std::size_t rows = 0;
   from = std::max(from, begin_);
   to = std::min(to, end_);
   auto put = [&](std::int64_t begin, std::int64_t end, BucketId bucket, std::int64_t attempt,
@@ -621,10 +664,13 @@ std::vector<TimelineInterval> RunView::Timeline(std::int64_t from, std::int64_t 
         put(piece.begin, std::min(piece.end, view.end()), bucket, static_cast<std::int64_t>(i),
             step);
       });
+      return intervals.size() <= most && ++rows / kRowsEach <= most;
     });
+    if (intervals.size() > most || rows / kRowsEach > most) return std::nullopt;
     alive_until = view.end();
   }
   put(alive_until, end_, recovery, -1, std::nullopt);
+  if (intervals.size() > most) return std::nullopt;
   return intervals;
 }
 
@@ -633,7 +679,7 @@ std::vector<StepSummary> RunView::Steps(std::int64_t from, std::int64_t to) cons
   for (std::size_t i = 0; i < attempts_.size(); ++i) {
     const AttemptView& view = attempts_[i];
     view.Visit(std::max(from, begin_), std::min(to, end_), [&](const Row& row, bool wasted) {
-      if (!row.is_step) return;
+      if (!row.is_step) return true;
       const std::int64_t end = std::min(row.end(), view.end());  // cut as in the partition
       StepSummary step;
       step.attempt = static_cast<std::int64_t>(i);
@@ -649,6 +695,7 @@ std::vector<StepSummary> RunView::Steps(std::int64_t from, std::int64_t to) cons
       step.complete = row.complete;
       step.retained = row.complete && !wasted;
       steps.push_back(step);
+      return true;
     });
   }
   return steps;

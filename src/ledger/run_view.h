@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "ledger/intake.h"
@@ -26,11 +27,16 @@ class RunView {
   /// Sums over [from, to) (net), downtime included.
   Sums Between(std::int64_t from, std::int64_t to) const;
 
+  /// The same cut at `points`, ascending ones from begin() to end(): see AttemptView::Split.
+  void Split(std::span<const std::int64_t> points, const AttemptView::Part& part) const;
+
   /// Fills everything but the header and the categories.
   void Describe(Report* report) const;
   /// Elapsed, categories and what goes with them, for [from, to) in net time.
   void Account(std::int64_t from, std::int64_t to, Report* report) const;
-  std::vector<TimelineInterval> Timeline(std::int64_t from, std::int64_t to) const;
+  /// Nothing: there are more than `most`, or it would take as long as if there were.
+  std::optional<std::vector<TimelineInterval>> Timeline(std::int64_t from, std::int64_t to,
+                                                        std::size_t most) const;
   std::vector<StepSummary> Steps(std::int64_t from, std::int64_t to) const;
 
  private:

@@ -217,6 +217,12 @@ Sums AttemptView::SumBetween(std::int64_t from, std::int64_t to) const {
     sums.outside -= lost.outside;
     sums.steps -= lost.steps;
   };
+  ForEachWasted(waste);
+  return sums;
+}
+
+void AttemptView::ForEachWasted(
+    const std::function<void(std::int64_t, std::int64_t)>& waste) const {
   bool in_flight_wasted = false;
   for (std::size_t i = 0; i < segments(); ++i) {
     const Range range = WastedRows(i);
@@ -229,7 +235,57 @@ Sums AttemptView::SumBetween(std::int64_t from, std::int64_t to) const {
     const bool only = state().steps_started == 1;
     waste(only ? begin_ : closed_.tail.back().row.begin, closed_.end_net);
   }
-  return sums;
+}
+
+void AttemptView::Split(std::span<const std::int64_t> points, const Part& part) const {
+  const std::int64_t from = points.front();
+  const std::int64_t to = points.back();
+  if (const std::int64_t lead_begin = std::min(lead_begin_, to); from < lead_begin) {
+    for (std::size_t i = 0; i + 1 < points.size() && points[i] < lead_begin; ++i) {
+      part(i, BucketOf(Category::kProgramStartup), std::min(points[i + 1], lead_begin) - points[i]);
+    }
+  }
+  // With the ends of what is lost among the instants, all between two of them is lost or kept.
+  std::vector<std::int64_t> instants(points.begin(), points.end());
+  std::vector<std::pair<std::int64_t, std::int64_t>> lost;
+  ForEachWasted([&](std::int64_t begin, std::int64_t end) {
+    begin = std::max(begin, from);
+    end = std::min(end, to);
+    if (begin >= end) return;
+    lost.emplace_back(begin, end);
+    instants.push_back(begin);
+    instants.push_back(end);
+  });
+  if (!lost.empty()) {
+    std::ranges::sort(instants);
+    instants.erase(std::ranges::unique(instants).begin(), instants.end());
+  }
+  std::size_t i = 0;          // of the part that the last instant lies in
+  std::size_t next_lost = 0;  // of those that end behind it
+  std::vector<std::int64_t> last;
+  RowWalk walk(instants, [&](std::size_t at, const Sums& sums) {
+    last.resize(sums.ns.size());
+    if (at > 0) {
+      const std::int64_t begin = instants[at - 1];
+      while (points[i + 1] <= begin) ++i;
+      while (next_lost < lost.size() && lost[next_lost].second <= begin) ++next_lost;
+      const bool wasted = next_lost < lost.size() && lost[next_lost].first <= begin;
+      for (std::size_t k = 0; k < last.size(); ++k) {
+        if (sums.ns[k] == last[k]) continue;
+        auto bucket = static_cast<BucketId>(k);
+        if (wasted && context_->buckets.category(bucket) == Category::kProductive) {
+          bucket = BucketOf(Category::kWastedProgress);
+        }
+        part(i, bucket, sums.ns[k] - last[k]);
+      }
+    }
+    std::ranges::copy(sums.ns, last.begin());
+  });
+  Sums sums = attempt_->rows().Walk(&walk);
+  for (std::size_t k = 0; k < closed_.tail.size() && !walk.done(); ++k) {
+    walk.Pass(TailRow(k), &sums);
+  }
+  walk.To(to, sums);
 }
 
 std::int64_t AttemptView::SumProgressOf(std::size_t segment_index, std::int64_t from,
@@ -308,7 +364,7 @@ std::optional<std::int64_t> AttemptView::FindCompletionOf(std::int64_t index) co
 }
 
 void AttemptView::Visit(std::int64_t from, std::int64_t to,
-                        const std::function<void(const Row&, bool wasted)>& visit) const {
+                        const std::function<bool(const Row&, bool wasted)>& visit) const {
   // A step of no length at the attempt's own end is in it, too.
   const bool whole = to >= end_ && end_ == std::max(closed_.end_net, begin_);
   from = std::max(from, begin_);
@@ -328,7 +384,7 @@ void AttemptView::Visit(std::int64_t from, std::int64_t to,
   std::size_t next = 0;
   auto tell = [&](std::uint64_t ordinal, const Row& row) {
     while (next < lost.size() && lost[next].last <= ordinal) ++next;
-    visit(row, next < lost.size() && ordinal >= lost[next].first);
+    return visit(row, next < lost.size() && ordinal >= lost[next].first);
   };
   if (lead_begin_ > begin_ && from < lead_begin_) {
     const Slice before{
@@ -337,17 +393,16 @@ void AttemptView::Visit(std::int64_t from, std::int64_t to,
     Row row;
     row.begin = begin_;
     row.slices = {&before, 1};
-    visit(row, false);
+    if (!visit(row, false)) return;
   }
-  attempt_->rows().Visit(from, to, [&](std::uint64_t ordinal, const Row& row) {
-    tell(ordinal, row);
-    return true;
-  });
-  for (std::size_t i = 0; i < closed_.tail.size(); ++i) {
+  bool go_on = true;
+  attempt_->rows().Visit(
+      from, to, [&](std::uint64_t ordinal, const Row& row) { return go_on = tell(ordinal, row); });
+  for (std::size_t i = 0; i < closed_.tail.size() && go_on; ++i) {
     const Row row = TailRow(i);
     if (row.begin >= to) break;
     if (row.end() <= from && row.begin < from) continue;
-    tell(attempt_->rows().size() + i, row);
+    go_on = tell(attempt_->rows().size() + i, row);
   }
 }
 

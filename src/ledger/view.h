@@ -5,7 +5,9 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "ledger/attempt.h"
@@ -72,6 +74,10 @@ class AttemptView {
   /// Sums over [from, to) with lost progress in wasted_progress. `steps`, `slow` and `outside`
   /// count retained steps only, and those that begin inside.
   Sums Between(std::int64_t from, std::int64_t to) const;
+  /// The same cut at `points`, ascending ones from begin() to end(): calls `part(i, bucket, ns)`
+  /// for what of [points[i], points[i + 1]) belongs to a bucket, perhaps in several pieces.
+  using Part = std::function<void(std::size_t, BucketId, std::int64_t)>;
+  void Split(std::span<const std::int64_t> points, const Part& part) const;
   /// The same over the whole life.
   Sums Total() const { return Between(begin_, end_); }
   /// Progress (steps, and phases that share their fate) of the segment's steps with an index in
@@ -89,9 +95,10 @@ class AttemptView {
   /// The highest index for which CompletionOf has an answer; kNoStep: there is none.
   std::int64_t HighestCompleted() const;
 
-  /// Calls `visit(row, wasted)` for the rows that overlap [from, to), in order.
+  /// Calls `visit(row, wasted)` for the rows that overlap [from, to), in order, until it returns
+  /// false.
   void Visit(std::int64_t from, std::int64_t to,
-             const std::function<void(const Row&, bool wasted)>& visit) const;
+             const std::function<bool(const Row&, bool wasted)>& visit) const;
   /// Calls `visit` for complete steps, the newest first, until it returns false.
   void VisitStepsBackward(const std::function<bool(const Row&, const RowMeasures&)>& visit) const;
 
@@ -109,6 +116,8 @@ class AttemptView {
   /// Rows of the segment's steps with an index in [from, to), with what shares their fate.
   Range RowsOf(std::size_t segment, std::int64_t from, std::int64_t to) const;
   Range WastedRows(std::size_t i) const;
+  /// Calls `waste(begin, end)` for stretches whose progress is lost, in order; disjoint.
+  void ForEachWasted(const std::function<void(std::int64_t, std::int64_t)>& waste) const;
   std::int64_t Retainable(const Sums& sums) const;
   Sums SumBetween(std::int64_t from, std::int64_t to) const;
   std::int64_t SumProgressOf(std::size_t segment, std::int64_t from, std::int64_t to) const;

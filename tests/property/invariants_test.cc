@@ -717,6 +717,120 @@ Fault CheckEventFile(const History& history, Ledger* ledger) {
   return std::nullopt;
 }
 
+CategorySums SumsOf(const ledger::TimeSplit& split, std::size_t span) {
+  CategorySums sums;
+  for (const ledger::TimeSplit::Series& series : split.series) {
+    if (series.ns[span] != 0) sums[{series.category, series.name}] += series.ns[span];
+  }
+  return sums;
+}
+
+void Add(const CategorySums& more, CategorySums* sums) {
+  for (const auto& [key, ns] : more) (*sums)[key] += ns;
+}
+
+// Many spans at once say what a window of each says; those of a partition add up to the whole, and
+// so do those of each attempt.
+Fault CheckSplit(const History& history, Ledger* ledger, const Query& query,
+                 std::mt19937_64* random) {
+  const Report whole = ledger->MakeReport(query);
+  if (!whole.start) {
+    const std::vector<ledger::WallSpan> any = {{-5, 5}, {3, 3}};
+    if (ledger->Split(query, any).elapsed_ns != std::vector<std::int64_t>{0, 0}) {
+      return "parts of nothing have time";
+    }
+    return std::nullopt;
+  }
+  const std::vector<Record>& records = history.run.records;
+  auto instant = [&] {
+    const auto some = static_cast<std::int64_t>((*random)() % 5) - 2;
+    switch ((*random)() % 4) {
+      case 0: return (*random)() % 2 == 0 ? *whole.start + some : *whole.end + some;
+      case 1: {
+        const auto& attempt = whole.attempts[(*random)() % whole.attempts.size()];
+        return attempt.end && (*random)() % 2 == 0 ? *attempt.end : attempt.start;
+      }
+      default:
+        return std::clamp(records[(*random)() % records.size()].time_ns, -kTimeLimit, kTimeLimit) +
+               some;
+    }
+  };
+  std::vector<ledger::WallSpan> spans;
+  for (std::size_t i = (*random)() % 12; i > 0; --i) {
+    std::int64_t a = instant();
+    std::int64_t b = instant();
+    if (a > b && (*random)() % 8 != 0) std::swap(a, b);  // some are inverted
+    spans.emplace_back(a, b);
+  }
+  const std::size_t any = spans.size();
+  std::vector<std::int64_t> cuts = {*whole.start, *whole.end};
+  for (std::size_t i = (*random)() % 12; i > 0; --i) cuts.push_back(instant());
+  for (std::int64_t& cut : cuts) cut = std::clamp(cut, *whole.start, *whole.end);
+  std::ranges::sort(cuts);
+  for (std::size_t i = 0; i + 1 < cuts.size(); ++i) spans.emplace_back(cuts[i], cuts[i + 1]);
+  const ledger::TimeSplit split = ledger->Split(query, spans);
+
+  CategorySums sums;
+  std::int64_t elapsed = 0;
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    Query one = query;
+    one.window = spans[i];
+    const Report part = ledger->MakeReport(one);
+    const std::string which =
+        "part [" + std::to_string(spans[i].first) + ", " + std::to_string(spans[i].second) + ") ";
+    if (split.elapsed_ns[i] != part.elapsed_ns) return which + "has another elapsed time";
+    if (SumsOf(split, i) != SumsOf(part)) return which + "has other categories";
+    if (i < any) continue;
+    elapsed += split.elapsed_ns[i];
+    Add(SumsOf(split, i), &sums);
+  }
+  if (elapsed != whole.elapsed_ns || sums != SumsOf(whole)) return "the parts do not add up";
+
+  // What of each span lies in which attempt, and behind it.
+  std::vector<ledger::WallSpan> lanes;
+  for (std::size_t k = 0; k < whole.attempts.size(); ++k) {
+    const std::int64_t begin = whole.attempts[k].start;
+    const std::int64_t end =
+        k + 1 < whole.attempts.size() ? whole.attempts[k + 1].start : *whole.end;
+    for (const auto& [from, to] : spans) {
+      lanes.emplace_back(std::max(from, begin), std::min(to, std::max(begin, end)));
+    }
+  }
+  const ledger::TimeSplit by_attempt = ledger->Split(query, lanes);
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    CategorySums together;
+    for (std::size_t k = 0; k < whole.attempts.size(); ++k) {
+      Add(SumsOf(by_attempt, k * spans.size() + i), &together);
+    }
+    if (together != SumsOf(split, i)) return "the attempts' parts do not add up";
+  }
+
+  // With fewer names each category has as much.
+  const std::size_t names_most = (*random)() % 3;
+  const ledger::TimeSplit fewer = ledger->Split(query, spans, names_most);
+  std::size_t names = 0;
+  for (const ledger::TimeSplit::Series& series : fewer.series) names += !series.name.empty();
+  if (names > names_most) return "too many names are told apart";
+  auto by_category = [](const ledger::TimeSplit& one, std::size_t i) {
+    std::map<Category, std::int64_t> found;
+    for (const auto& [key, ns] : SumsOf(one, i)) found[key.first] += ns;
+    return found;
+  };
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    if (by_category(fewer, i) != by_category(split, i)) return "names taken together lose time";
+  }
+
+  // A timeline up to some length is the timeline, or it is longer.
+  const std::vector<TimelineInterval> timeline = ledger->Timeline(query);
+  const std::size_t most = (*random)() % (timeline.size() + 3);
+  const auto limited = ledger->TimelineUpTo(query, most);
+  const bool all = timeline.size() <= most && records.size() < 8 * most;
+  if (limited ? ToJson(*limited) != ToJson(timeline) || timeline.size() > most : all) {
+    return "a timeline up to a length differs";
+  }
+  return std::nullopt;
+}
+
 Fault CheckHistory(const History& history, std::uint64_t seed) {
   if (history.run.records.empty()) return std::nullopt;
   std::mt19937_64 random(seed);
@@ -731,6 +845,14 @@ Fault CheckHistory(const History& history, std::uint64_t seed) {
   }
   if (Fault fault = CheckSteps(&ledger)) return fault;
   if (Fault fault = CheckWindows(&ledger, report, &random)) return fault;
+  if (Fault fault = CheckSplit(history, &ledger, {}, &random)) return fault;
+  if (random() % 8 == 0) {
+    Query earlier;
+    earlier.as_of = history.run.records[random() % history.run.records.size()].time_ns;
+    if (Fault fault = CheckSplit(history, &ledger, earlier, &random)) {
+      return "as of an earlier time: " + *fault;
+    }
+  }
   const std::string wanted = AnswerAll(&ledger);
   if (Fault fault = CheckShuffles(history, wanted, &random)) return fault;
   if (Fault fault = CheckUids(history, &random)) return fault;
