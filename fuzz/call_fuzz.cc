@@ -38,6 +38,7 @@
 #include "server/server_service.h"
 #include "server/tokens.h"
 #include "server/upkeep.h"
+#include "server/view_service.h"
 #include "store/directory/blob_store.h"
 #include "store/sqlite/record_store.h"
 
@@ -121,6 +122,7 @@ class World {
         upkeep_(store_.get(), blobs_.get(), &ledgers_, &clock_, {}),
         registry_(store_.get(), &upkeep_, &clock_),
         runs_(&registry_, &ledgers_, &clock_),
+        views_(&registry_, &ledgers_, &clock_),
         configs_(&registry_, &ledgers_, store_.get(), &clock_),
         processes_(&registry_, &ledgers_, store_.get(), &clock_),
         fleet_(store_.get(), &clock_),
@@ -142,6 +144,7 @@ class World {
     journals_.AddTo(&router_);
     registry_.AddTo(&router_);
     runs_.AddTo(&router_);
+    views_.AddTo(&router_);
     configs_.AddTo(&router_);
     processes_.AddTo(&router_);
     fleet_.AddTo(&router_);
@@ -329,6 +332,7 @@ class World {
   Upkeep upkeep_;
   RunRegistry registry_;
   RunService runs_;
+  ViewService views_;
   ConfigService configs_;
   ProcessService processes_;
   FleetService fleet_;

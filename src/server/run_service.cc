@@ -11,21 +11,13 @@
 #include "base/limits.h"
 #include "ledger/compat/report.h"
 #include "runs/question.h"
+#include "server/time_selection.h"
 #include "wire/report.h"
 
 namespace headway::server {
 namespace {
 
 constexpr int kRowsPageDefault = 1'000;
-
-runs::Question ToQuestion(const v1::TimeSelection& time) {
-  runs::Question question;
-  if (time.has_as_of()) question.as_of = time.as_of();
-  if (time.has_from()) question.from = time.from();
-  if (time.has_to()) question.to = time.to();
-  if (time.has_last_ns()) question.last_ns = time.last_ns();
-  return question;
-}
 
 Result<Report> ReportBy(v1::Accounting accounting, ledger::Ledger* ledger,
                         const ledger::Query& query) {

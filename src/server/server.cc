@@ -43,6 +43,7 @@
 #include "server/server_service.h"
 #include "server/tokens.h"
 #include "server/upkeep.h"
+#include "server/view_service.h"
 
 namespace headway::server {
 namespace {
@@ -113,6 +114,7 @@ struct Server::Impl {
                [this](const Status& status) { Log(status); }),
         registry(store.get(), &upkeep, clock_given),
         runs(&registry, &ledgers, clock_given),
+        views(&registry, &ledgers, clock_given),
         configs(&registry, &ledgers, store.get(), clock_given),
         processes(&registry, &ledgers, store.get(), clock_given),
         fleet(store.get(), clock_given),
@@ -143,6 +145,7 @@ struct Server::Impl {
     journals.AddTo(&router);
     registry.AddTo(&router);
     runs.AddTo(&router);
+    views.AddTo(&router);
     configs.AddTo(&router);
     processes.AddTo(&router);
     fleet.AddTo(&router);
@@ -301,6 +304,7 @@ struct Server::Impl {
   Upkeep upkeep;
   RunRegistry registry;
   RunService runs;
+  ViewService views;
   ConfigService configs;
   ProcessService processes;
   FleetService fleet;

@@ -142,6 +142,8 @@ Status TakeAll(const Proto& from, std::vector<Model>* to) {
 
 }  // namespace
 
+v1::Category ToProto(Category category) { return EnumToProto<v1::Category>(category); }
+
 v1::Report ToProto(const Report& report) {
   using To = v1::Report;
   v1::Report to;

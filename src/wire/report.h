@@ -10,6 +10,7 @@
 
 namespace headway::wire {
 
+v1::Category ToProto(Category category);
 v1::Report ToProto(const Report& report);
 v1::TimelineInterval ToProto(const TimelineInterval& interval);
 v1::StepSummary ToProto(const StepSummary& step);

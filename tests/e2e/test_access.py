@@ -31,6 +31,8 @@ NEEDS = {
     "RunService/GetReport": "runs.get",
     "RunService/ListIntervals": "runs.get",
     "RunService/ListSteps": "runs.get",
+    "ViewService/GetHistory": "runs.get",
+    "ViewService/GetTimeline": "runs.get",
     "ConfigService/GetConfig": "runs.get",
     "ProcessService/ListProcesses": "runs.get",
     "FleetService/ListNodes": "nodes.list",
@@ -81,8 +83,8 @@ NEEDS = {
 PATHS = {"live?project=p": "runs.list", "live?project=p&run=r": "runs.get"}
 # Those that a share link may call, about its own run.
 BY_LINK = {"RunService/GetRun", "RunService/GetReport", "RunService/ListIntervals",
-           "RunService/ListSteps", "SeriesService/ListSeries",
-           "SeriesService/QuerySeries"}  # fmt: skip
+           "RunService/ListSteps", "SeriesService/ListSeries", "SeriesService/QuerySeries",
+           "ViewService/GetHistory", "ViewService/GetTimeline"}  # fmt: skip
 READING = {"runs.list", "runs.get", "projects.list", "projects.get", "operations.list",
            "operations.get", "server.get", "events.get", "events.list", "profiles.get",
            "profiles.list", "nodes.list", "nodes.get", "clusters.list", "clusters.get",
