@@ -6,8 +6,12 @@ const address = signal(new URL(location.href));
 export type View =
   | { page: "start" }
   | { page: "runs"; project: string; filter: string; order: string; mark: string }
-  | { page: "run"; project: string; run: string; time: TimeQuery }
+  | { page: "run"; project: string; run: string; part: RunPart; time: TimeQuery }
   | { page: "nowhere" };
+
+/** What is shown of a run: the first one has no name in the address. */
+export const RUN_PARTS = ["overview", "timeline"] as const;
+export type RunPart = (typeof RUN_PARTS)[number];
 
 /** Which part of a run's time, as the server takes it. */
 export interface TimeQuery {
@@ -29,15 +33,17 @@ export function parse(url: URL): View {
     const [filter, order, mark] = [query("filter"), query("order"), query("page")];
     return { page: "runs", project, filter, order, mark };
   }
-  const name = path.startsWith(`${RUNS}/`) ? path.slice(RUNS.length + 1) : "";
-  if (name === "" || name.includes("/")) return { page: "nowhere" };
+  const names = path.startsWith(`${RUNS}/`) ? path.slice(RUNS.length + 1).split("/") : [];
+  const [name = "", named = "overview"] = names;
+  const part = RUN_PARTS.find((one) => one === named && names[1] !== "overview");
+  if (name === "" || names.length > 2 || part === undefined) return { page: "nowhere" };
   const time: TimeQuery = {};
   if (query("from") !== "") time.from = query("from");
   if (query("to") !== "") time.to = query("to");
   if (query("last") !== "") time.last = query("last");
   if (query("as_of") !== "") time.asOf = query("as_of");
   try {
-    return { page: "run", project, run: decodeURIComponent(name), time };
+    return { page: "run", project, run: decodeURIComponent(name), part, time };
   } catch {
     return { page: "nowhere" };
   }
@@ -64,9 +70,14 @@ export function runsAddress(
   return withQuery(RUNS, { project: named(project), filter, order, page: mark });
 }
 
-export function runAddress(project: string, run: string, time: TimeQuery = {}): string {
+export function runAddress(
+  project: string,
+  run: string,
+  time: TimeQuery = {},
+  part: RunPart = "overview",
+): string {
   const { from, to, last, asOf } = time;
-  const path = `${RUNS}/${encodeURIComponent(run)}`;
+  const path = `${RUNS}/${encodeURIComponent(run)}${part === "overview" ? "" : `/${part}`}`;
   return withQuery(path, { project: named(project), from, to, last, as_of: asOf });
 }
 

@@ -6,6 +6,7 @@ import { RunsPage } from "./runs_page.tsx";
 import { session, signOut } from "./session.ts";
 import { SignIn } from "./sign_in.tsx";
 import { ThemeButton } from "./theme.tsx";
+import { TimelinePage } from "./timeline_page.tsx";
 
 export function App(): JSX.Element {
   const now = session.value;
@@ -37,7 +38,8 @@ function Shown({ only }: { only: string }): JSX.Element | null {
     if (start) go(runsAddress(only || "default"), { replace: true });
   }, [start, only]);
   // Whoever listens to the page rather than look at it goes on with the new view.
-  const place = shown.page === "run" ? `run ${shown.project} ${shown.run}` : shown.page;
+  const place =
+    shown.page === "run" ? `run ${shown.project} ${shown.run} ${shown.part}` : shown.page;
   const before = useRef(place);
   useEffect(() => {
     if (before.current !== place && before.current !== "start") {
@@ -51,7 +53,7 @@ function Shown({ only }: { only: string }): JSX.Element | null {
     case "runs":
       return <RunsPage {...shown} />;
     case "run":
-      return <RunPage {...shown} />;
+      return shown.part === "timeline" ? <TimelinePage {...shown} /> : <RunPage {...shown} />;
     case "nowhere":
       return (
         <main tabIndex={-1}>

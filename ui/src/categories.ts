@@ -18,6 +18,9 @@ export function lookOf(category: Category): Look {
   return BY_NAME.get((Category[category] ?? "").toLowerCase()) ?? OTHER;
 }
 
+/** Its place among LOOKS. */
+export const placeOf = (category: Category): number => LOOKS.indexOf(lookOf(category));
+
 /** With the name that the program gave it: `Custom: eval`. */
 export function labelOf(time: CategoryTime): string {
   const { label } = lookOf(time.category);

@@ -8,11 +8,13 @@ import {
   type Disruption,
   type Report,
 } from "../gen/headway/v1/report_pb.js";
-import { runAddress, runsAddress, type TimeQuery } from "./address.ts";
+import { runAddress, type TimeQuery } from "./address.ts";
 import { useAnswer } from "./answer.ts";
 import { colorOf, isCrossedOut, labelOf, lookOf } from "./categories.ts";
 import { count, duration, percent, UNKNOWN } from "./format.ts";
+import { OverTime } from "./over_time.tsx";
 import { Failure, isLive, Scroll, Skeleton, State, Time, useTitle, Value } from "./parts.tsx";
+import { RunFrame, selection } from "./run_frame.tsx";
 import { runs } from "./session.ts";
 
 const AGAIN_MS = 2_000;
@@ -37,11 +39,7 @@ export function RunPage(props: { project: string; run: string; time: TimeQuery }
     },
   );
   return (
-    <main tabIndex={-1}>
-      <nav class="crumbs" aria-label="Where this is">
-        <a href={runsAddress(project)}>{project}</a> <span aria-hidden="true">/</span>{" "}
-        <span aria-current="page">{run}</span>
-      </nav>
+    <RunFrame project={project} run={run} part="overview" time={time}>
       {!stale && <Failure error={error} />}
       {value === undefined ? (
         error === undefined && <Skeleton rows={12} />
@@ -50,20 +48,14 @@ export function RunPage(props: { project: string; run: string; time: TimeQuery }
           <Headline report={value} />
           <Windows {...props} />
           <Breakdown report={value} />
+          <OverTime {...props} report={value} />
           <Disruptions report={value} />
           <Attempts report={value} />
           <Notes report={value} />
         </div>
       )}
-    </main>
+    </RunFrame>
   );
-}
-
-/** As the server takes it; it also says what is wrong with it. */
-function selection(time: TimeQuery): Record<string, unknown> {
-  const { from, to, last, asOf } = time;
-  const lastNs = last !== undefined && /^\d{1,18}$/.test(last) ? BigInt(last) : undefined;
-  return { from, to, lastNs: last === undefined ? undefined : (lastNs ?? -1n), asOf };
 }
 
 function Headline({ report }: { report: Report }): JSX.Element {

@@ -5,6 +5,7 @@ import { createConnectTransport } from "@connectrpc/connect-web";
 import { ProjectService } from "../gen/headway/v1/project_service_pb.js";
 import { RunService } from "../gen/headway/v1/run_service_pb.js";
 import { type ServerCaller, ServerService } from "../gen/headway/v1/server_service_pb.js";
+import { ViewService } from "../gen/headway/v1/view_service_pb.js";
 
 export type Session =
   | { state: "asking" }
@@ -42,6 +43,7 @@ const transport = createConnectTransport({
 });
 
 export const runs = createClient(RunService, transport);
+export const views = createClient(ViewService, transport);
 export const projects = createClient(ProjectService, transport);
 const server = createClient(ServerService, transport);
 

@@ -9,6 +9,7 @@ import {
   type Mixed,
   pictureOf,
   stretchesOf,
+  together,
 } from "../src/timeline/lanes.ts";
 import {
   clamp,
@@ -120,6 +121,28 @@ test("columns are filled from the bottom, as far as there is time in them", () =
   assert.deepEqual(column(0), [...Array(8).fill(11), ...Array(8).fill(33)]);
   assert.deepEqual(column(1), [...Array(4).fill(22), ...Array(12).fill(0)]);
   assert.deepEqual(column(2), [...Array(15).fill(11), 22]);
+});
+
+test("all lanes in one", () => {
+  const lane = (attempt: bigint, begin: number, end: number, time: Exact | Mixed): Lane => ({
+    attempt, begin, end, time,
+  }); // prettier-ignore
+  const next: Exact = {
+    kind: "exact",
+    begins: new Float64Array([40]),
+    ends: new Float64Array([60]),
+    looks: new Uint8Array([1]),
+  };
+  const both = together([lane(0n, 0, 40, exact), lane(1n, 40, 60, next)], 3);
+  assert.deepEqual([both?.attempt, both?.begin, both?.end], [undefined, 0, 60]);
+  assert.deepEqual(both === undefined ? undefined : at(both, 50, 3)?.index, 3);
+  // The column in which one lane ends and the next begins has what both have of it.
+  const later: Mixed = { ...mixed, begin: 132, columns: 2, parts: new Float64Array(6).fill(1) };
+  const columns = together([lane(0n, 100, 140, mixed), lane(1n, 140, 164, later)], 3)?.time;
+  assert.ok(columns?.kind === "mixed");
+  assert.equal(columns.columns, 4);
+  assert.deepEqual([...columns.parts.slice(6)], [16.4, 1.6, 1, 1, 1, 1]);
+  assert.equal(together([], 3), undefined);
 });
 
 test("an instant is found in its interval or its column", () => {

@@ -54,6 +54,35 @@ export function pictureOf(mixed: Mixed, colors: Uint32Array): Uint32Array {
   return pixels;
 }
 
+/** All lanes in one; they are in order, and of one answer: all exact, or cut into equal columns. */
+export function together(lanes: readonly Lane[], kinds: number): Lane | undefined {
+  const [first, last] = [lanes[0], lanes.at(-1)];
+  if (first === undefined || last === undefined) return undefined;
+  const kept = { attempt: undefined, begin: first.begin, end: last.end };
+  if (first.time.kind === "exact") {
+    const exact = lanes.flatMap(({ time }) => (time.kind === "exact" ? [time] : []));
+    const time: Exact = {
+      kind: "exact",
+      begins: Float64Array.from(exact.flatMap((one) => [...one.begins])),
+      ends: Float64Array.from(exact.flatMap((one) => [...one.ends])),
+      looks: Uint8Array.from(exact.flatMap((one) => [...one.looks])),
+    };
+    return { ...kept, time };
+  }
+  const mixed = lanes.flatMap(({ time }) => (time.kind === "mixed" ? [time] : []));
+  const { begin, columnNs } = first.time;
+  const placeOf = (one: Mixed): number => Math.round((one.begin - begin) / columnNs);
+  const columns = Math.max(...mixed.map((one) => placeOf(one) + one.columns));
+  const parts = new Float64Array(columns * kinds);
+  for (const one of mixed) {
+    const from = placeOf(one) * kinds;
+    one.parts.forEach((ns, i) => {
+      parts[from + i] = (parts[from + i] ?? 0) + ns;
+    });
+  }
+  return { ...kept, time: { kind: "mixed", begin, columnNs, columns, parts } };
+}
+
 /** Where most of the time is of that kind: stretches in order, those that touch as one. */
 export function stretchesOf(lane: Lane, look: number, kinds: number): [number, number][] {
   const found: [number, number][] = [];

@@ -6,16 +6,14 @@ import { duration, exactTime, percent } from "../format.ts";
 import { ticksOf } from "../time_scale.ts";
 import { at, type At, type Lane } from "./lanes.ts";
 import {
-  AXIS_PX,
   draw,
-  GAP_PX,
+  heightOf,
   LABELS_PX,
-  LANE_PX,
-  lanesIn,
   type Mark,
   type Palette,
   prepare,
   type PreparedLane,
+  rowPx,
 } from "./painter.ts";
 import {
   type Bounds,
@@ -28,7 +26,7 @@ import {
   zoom,
 } from "./window.ts";
 
-const LANES_MOST = 24; // that are seen at once
+const LANES_MOST = 12; // that are seen at once
 const SETTLED_MS = 60; // of no movement, after which something sharper is asked for
 const TICK_PX = 96;
 const WHEEL = 0.0015;
@@ -37,11 +35,18 @@ export interface Chosen extends At {
   attempt: bigint | undefined;
 }
 
+/** Where the lane of an attempt lies. */
+export interface Attempt {
+  index: bigint;
+  begin: number;
+  end: number;
+}
+
 export interface TimelineProps {
   /** When the run began; windows are in nanoseconds from there. */
   origin: bigint;
   bounds: Bounds;
-  attempts: readonly bigint[];
+  attempts: readonly Attempt[];
   window: Window;
   onWindow: (window: Window) => void;
   /** The lanes of a window, in so many columns where they are many. */
@@ -110,11 +115,14 @@ export function Timeline(props: TimelineProps): JSX.Element {
   const [sharp, setSharp] = useState<Layer>();
   const [pointed, setPointed] = useState<Chosen>();
 
-  const shown = Math.min(attempts.length, LANES_MOST);
-  const height = Math.max(shown, 1) * (LANE_PX + GAP_PX) + AXIS_PX;
+  // The height stays while one moves about; the attempts are those that are seen.
+  const seen = Math.min(attempts.length, LANES_MOST);
+  const height = heightOf(attempts.length > 1 ? seen + 1 : 1);
   const plot = Math.max(width - LABELS_PX, 1);
-  const seen = lanesIn(height);
-  const start = Math.min(first, Math.max(attempts.length - seen, 0));
+  const present = attempts.filter((one) => one.end > window.begin && one.begin < window.end);
+  const start = Math.min(first, Math.max(present.length - seen, 0));
+  const lanes = present.slice(start, start + seen).map((one) => one.index);
+  const rows = attempts.length > 1 ? [undefined, ...lanes] : lanes;
 
   useLayoutEffect(() => {
     const element = canvas.current;
@@ -203,21 +211,17 @@ export function Timeline(props: TimelineProps): JSX.Element {
     const outlined = [];
     if (pointed !== undefined) outlined.push({ ...pointed, strong: false });
     if (chosen !== undefined) outlined.push({ ...chosen, strong: true });
-    const layers = [whole, sharp].flatMap((layer) => (layer === undefined ? [] : [layer.lanes]));
-    const scene = { width, height, layers, attempts, first: start, window, ticks, marks, outlined };
+    const layers = [whole, sharp].filter((layer) => layer !== undefined);
+    const scene = { width, height, layers, rows, window, ticks, marks, outlined };
     draw(context, scene, palette);
   });
 
-  const laneAt = (y: number): bigint | undefined =>
-    y < 0 || y >= height - AXIS_PX
-      ? undefined
-      : attempts[start + Math.floor(y / (LANE_PX + GAP_PX))];
   const timeAt = (x: number): number =>
     window.begin + ((x - LABELS_PX) / plot) * lengthOf(window);
   const find = (x: number, y: number): Chosen | undefined => {
-    const attempt = laneAt(y);
-    if (attempt === undefined || x < LABELS_PX) return undefined;
-    return findIn([sharp, whole], attempt, timeAt(x));
+    const row = Math.floor(y / rowPx(rows.length, height));
+    if (x < LABELS_PX || row < 0 || row >= rows.length) return undefined;
+    return findIn([sharp, whole], rows[row], timeAt(x));
   };
 
   // A wheel that scrolled the page as well would be of no use: it must be told that it does not.
@@ -269,16 +273,16 @@ export function Timeline(props: TimelineProps): JSX.Element {
     if (to !== undefined) props.onWindow(to);
     else if (event.key === "Enter" || event.key === " ") {
       const middle = (window.begin + window.end) / 2;
-      props.onChoose(besides([sharp, whole], chosen, attempts, middle, 0));
+      props.onChoose(besides([sharp, whole], chosen, middle, 0));
     } else if (event.key === "n" || event.key === "p") {
-      const next = besides([sharp, whole], chosen, attempts, 0, event.key === "n" ? 1 : -1);
+      const next = besides([sharp, whole], chosen, 0, event.key === "n" ? 1 : -1);
       if (next !== undefined) {
         props.onChoose(next);
         const seenNow = reveal(window, (next.begin + next.end) / 2, bounds);
         if (seenNow !== window) props.onWindow(seenNow);
       }
     } else if (event.key === "Escape") props.onChoose(undefined);
-    else if (event.key === "PageDown") setFirst(Math.min(start + seen, attempts.length - 1));
+    else if (event.key === "PageDown") setFirst(Math.min(start + seen, present.length - 1));
     else if (event.key === "PageUp") setFirst(Math.max(start - seen, 0));
     else return;
     event.preventDefault();
@@ -308,10 +312,10 @@ export function Timeline(props: TimelineProps): JSX.Element {
         Wheel or <kbd>+</kbd> <kbd>−</kbd> zoom, drag or <kbd>←</kbd> <kbd>→</kbd> move,{" "}
         <kbd>f</kbd> shows all, <kbd>[</kbd> <kbd>]</kbd> go to disruptions, <kbd>Enter</kbd>{" "}
         <kbd>n</kbd> <kbd>p</kbd> choose an interval
-        {attempts.length > seen && (
+        {present.length > seen && (
           <>
             , <kbd>PgDn</kbd> <kbd>PgUp</kbd> other attempts: {start + 1} to{" "}
-            {Math.min(start + seen, attempts.length)} of {attempts.length}
+            {Math.min(start + seen, present.length)} of {present.length} here
           </>
         )}
       </p>
@@ -366,9 +370,10 @@ async function load(
   };
 }
 
+/** What is at an instant in the lane of an attempt, or (undefined) in that of all. */
 function findIn(
   layers: readonly (Layer | undefined)[],
-  attempt: bigint,
+  attempt: bigint | undefined,
   instant: number,
 ): Chosen | undefined {
   for (const layer of layers) {
@@ -377,30 +382,21 @@ function findIn(
     for (const { lane } of layer.lanes) {
       if (lane.attempt !== attempt) continue;
       const found = at(lane, instant, LOOKS.length);
-      if (found !== undefined) return { ...found, attempt };
+      if (found !== undefined) return { ...found, attempt: lane.attempt };
     }
   }
   return undefined;
 }
 
-/** The interval beside the chosen one in its lane; without one, that at an instant in any lane. */
+/** The interval before or behind the chosen one; without one, that at an instant. */
 function besides(
   layers: readonly (Layer | undefined)[],
   chosen: Chosen | undefined,
-  attempts: readonly bigint[],
   instant: number,
   step: -1 | 0 | 1,
 ): Chosen | undefined {
-  if (chosen === undefined || step === 0) {
-    for (const attempt of attempts) {
-      const found = findIn(layers, attempt, instant);
-      if (found !== undefined) return found;
-    }
-    return chosen;
-  }
-  if (chosen.attempt === undefined) return undefined;
-  const beyond = step === 1 ? chosen.end : chosen.begin - 1;
-  return findIn(layers, chosen.attempt, beyond);
+  if (chosen === undefined || step === 0) return findIn(layers, undefined, instant) ?? chosen;
+  return findIn(layers, undefined, step === 1 ? chosen.end : chosen.begin - 1);
 }
 
 /** What is at a place, in words. */
@@ -413,5 +409,6 @@ export function describe(found: Chosen | undefined, origin: bigint): string {
     const label = LOOKS[look]?.label ?? "Other";
     return found.exact ? label : `${label} ${percent(ns / length)} %`;
   });
-  return `attempt ${found.attempt}: ${parts.join(", ")} · ${span} from ${from}`;
+  const where = found.attempt === undefined ? "" : `attempt ${found.attempt}: `;
+  return `${where}${parts.join(", ")} · ${span} from ${from}`;
 }
