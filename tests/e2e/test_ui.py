@@ -21,6 +21,7 @@ from conftest import ROOT, Headway, wait_until
 from headway import _html, _native
 from node import run_node
 from test_server import Server, train
+from test_view import ns_of
 
 RENEW = os.environ.get("HEADWAY_PICTURES") == "1"
 FIRST_LOAD_BYTES = 150 * 1024
@@ -199,6 +200,19 @@ def test_values_are_written_as_the_command_line_writes_them(tmp_path: Path) -> N
     run_node("format.test.ts", given, tmp_path)
 
 
+@pytest.mark.parametrize("part", ["history", "timeline"])
+def test_what_is_computed_in_the_page(part: str, tmp_path: Path) -> None:
+    run_node(f"{part}.test.ts", {}, tmp_path)
+
+
+def intervals_of(headway: Headway, run: str) -> list[dict[str, str]]:
+    labels = {row["name"]: row["label"]
+              for row in json.loads((ROOT / "ui/src/categories.json").read_text())}  # fmt: skip
+    return [{"begin": str(ns_of(one["begin"])), "end": str(ns_of(one["end"])),
+             "label": labels[one["category"]]}
+            for one in headway.json("timeline", run)]  # fmt: skip
+
+
 def test_the_page_in_a_browser(headway: Headway, server: Server, tmp_path: Path) -> None:
     index_of(server)
     if find_browser() is None:
@@ -222,6 +236,7 @@ def test_the_page_in_a_browser(headway: Headway, server: Server, tmp_path: Path)
             "from": "+50ms", "to": "+200ms",
             "goodput": window["goodput"], "elapsed_ns": window["elapsed_ns"],
         },
+        "intervals": intervals_of(headway, report["run"]),
         "live": {"project": "live", "run": "live"},
         "pictures": str(tmp_path / "pictures"),
     }  # fmt: skip
@@ -237,7 +252,7 @@ def test_the_page_in_a_browser(headway: Headway, server: Server, tmp_path: Path)
     finally:
         training.terminate()
         training.communicate(timeout=60)
-    for name in ("runs", "run") if RENEW else ():
+    for name in ("runs", "run", "timeline") if RENEW else ():
         (ROOT / f"docs/images/page-{name}.png").write_bytes(
             (tmp_path / f"pictures/{name}.png").read_bytes()
         )

@@ -21,6 +21,8 @@ interface Given {
     disruptions: unknown[];
   };
   window: { from: string; to: string; goodput: number; elapsed_ns: number };
+  /** Of `headway timeline --json`: nanoseconds since 1970, as texts. */
+  intervals: { begin: string; end: string; label: string }[];
   runs: number;
   live: { project: string; run: string };
   pictures?: string; // a folder for them
@@ -257,6 +259,98 @@ describe("the page", { concurrency: false }, () => {
     assert.deepEqual(faults, []);
   });
 
+  /** A timeline that shows what is there, as finely as it can. */
+  async function timeline(): Promise<import("playwright-core").Locator> {
+    const canvas = page.getByRole("application", { name: "Timeline" });
+    await canvas.waitFor();
+    await page.locator('canvas[data-sharp="true"]').waitFor();
+    return canvas;
+  }
+  const shownNs = (): number => {
+    const query = new URL(page.url()).searchParams;
+    const at = (name: string): bigint => BigInt((query.get(name) ?? "@0").slice(1));
+    return Number(at("to") - at("from"));
+  };
+
+  test("the timeline: from all of a run to an interval, and what that was", async () => {
+    await signIn(given.viewer, `/runs/${run}`);
+    await page.locator("figure.chart canvas").first().waitFor();
+    await page.getByRole("link", { name: "Timeline", exact: true }).click();
+    await page.waitForURL(`${url}/runs/${run}/timeline`);
+    const canvas = await timeline();
+    await picture("timeline");
+
+    // By keys: to a disruption, closer, and what is there.
+    await canvas.focus();
+    await page.keyboard.press("+");
+    await page.keyboard.press("]");
+    for (let i = 0; i < 4; ++i) await page.keyboard.press("+");
+    await page.waitForURL(/from=%40\d+&to=%40\d+/);
+    const closer = shownNs();
+    assert.ok(closer < report.elapsed_ns / 16, `${closer} of ${report.elapsed_ns}`);
+    await timeline();
+    await page.keyboard.press("Enter");
+    const details = page.getByRole("region", { name: "What was chosen" });
+    await details.waitFor();
+    await picture("interval");
+    // It is one of those that the command line lists; and its report is about nothing else.
+    const link = details.getByRole("link", { name: "its report" });
+    const query = new URL((await link.getAttribute("href")) ?? "", url).searchParams;
+    const [begin, end] = [query.get("from")?.slice(1), query.get("to")?.slice(1)];
+    const listed = given.intervals.find((one) => one.begin === begin && one.end === end);
+    assert.ok(listed !== undefined, `${begin} to ${end}`);
+    assert.ok((await details.textContent())?.includes(listed.label), listed.label);
+    await page.keyboard.press("n");
+    await page.waitForFunction(
+      (before) => document.querySelector("#timeline-said")?.textContent !== before,
+      await page.locator("#timeline-said").textContent(),
+    );
+    await page.keyboard.press("p");
+    await link.click();
+    await page.locator("table.breakdown tfoot data").waitFor();
+    const length = String(BigInt(end ?? 0) - BigInt(begin ?? 0));
+    assert.deepEqual(await values("table.breakdown tfoot data"), [length]);
+    assert.equal(await page.locator("table.breakdown tbody tr").count(), 1);
+
+    // The address holds the window, and the wheel and the pointer move it.
+    await page.goBack();
+    await timeline();
+    assert.ok(Math.abs(shownNs() - closer) <= 1);
+    const box = await page.getByRole("application").boundingBox();
+    assert.ok(box !== null);
+    const [x, y] = [box.x + box.width / 2, box.y + 20];
+    await page.mouse.move(x, y);
+    await page.mouse.wheel(0, -300);
+    await page.waitForURL((at) => Number(at.searchParams.get("to")?.slice(1)) > 0);
+    await page.waitForFunction((ns) => {
+      const at = new URL(location.href).searchParams;
+      const of = (name: string): bigint => BigInt((at.get(name) ?? "@0").slice(1));
+      return Number(of("to") - of("from")) < ns * 0.8;
+    }, closer);
+    const before = page.url();
+    await page.mouse.down();
+    await page.mouse.move(x - 200, y, { steps: 5 });
+    await page.mouse.up();
+    await page.waitForFunction((address) => location.href !== address, before);
+    await page.getByRole("application").dblclick();
+    await page.waitForURL(`${url}/runs/${run}/timeline`);
+    assert.deepEqual(faults, []);
+  });
+
+  test("the timeline of a run that lives grows", async () => {
+    const { project, run: live } = given.live;
+    await signIn(given.viewer, `/runs/${live}/timeline?project=${project}`);
+    await timeline();
+    const title = page.locator("h2#timeline data");
+    const before = Number(await title.getAttribute("value"));
+    await page.waitForFunction(
+      (ns) => Number(document.querySelector("h2#timeline data")?.getAttribute("value")) > ns,
+      before,
+    );
+    await timeline();
+    assert.deepEqual(faults, []);
+  });
+
   test("a token that is revoked meanwhile ends the session, and says so", async () => {
     const made = await call("TokenService/CreateToken", { role: "viewer" });
     const { id } = made["token"] as { id: string };
@@ -287,21 +381,20 @@ describe("the page", { concurrency: false }, () => {
     await page.getByLabel("Token").waitFor();
     assert.deepEqual(await accessibilityFaults(page), []);
     await signIn();
-    for (const address of ["/runs", `/runs/${run}`]) {
+    for (const address of ["/runs", `/runs/${run}`, `/runs/${run}/timeline`]) {
       for (const colorScheme of ["light", "dark"] as const) {
         for (const width of [1300, 390]) {
           await page.emulateMedia({ colorScheme });
           await page.setViewportSize({ width, height: 900 });
           await page.goto(url + address);
-          await page.locator("tbody tr").first().waitFor();
+          await page.locator("tbody tr, canvas[data-sharp=true]").first().waitFor();
           const where = `${address}, ${colorScheme}, ${width}`;
           assert.deepEqual(await accessibilityFaults(page), [], where);
           // Nothing is wider than the screen; tables scroll by themselves.
           const wide = await page.evaluate(() => document.documentElement.scrollWidth);
           assert.ok(wide <= width, `${where}: ${wide}`);
-          await picture(
-            `${address.split("/")[2] === undefined ? "runs" : "run"}-${colorScheme}-${width}`,
-          );
+          const [, , ofRun, part = "run"] = address.split("/");
+          await picture(`${ofRun === undefined ? "runs" : part}-${colorScheme}-${width}`);
         }
       }
     }
