@@ -2,7 +2,8 @@
 
 #include <cstddef>
 
-/// The limits of charts and timelines of a run's time: a part of base/limits.h that few files need.
+/// The limits of charts and timelines of a run's time, and of who asks for the records behind them:
+/// a part of base/limits.h that few files need.
 
 namespace headway::limits {
 
@@ -19,5 +20,8 @@ inline constexpr std::size_t kViewIntervals = 4'000;
 
 /// Lanes of a timeline; where there are more attempts in it, a lane has several of them.
 inline constexpr std::size_t kViewLanes = 200;
+
+/// Records that are looked at for one page of those of a range of time, some 0.5 s.
+inline constexpr std::size_t kRecordsLooks = 4'000'000;
 
 }  // namespace headway::limits

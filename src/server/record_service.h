@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "base/status.h"
 #include "server/connect.h"
 #include "server/record_follower.h"
+#include "server/record_times.h"
 #include "server/run_registry.h"
 #include "server/stored_journal.h"
 #include "store/record_store.h"
@@ -44,11 +46,13 @@ class RecordService {
   Result<v1::ListRecordsResponse> FollowRecords(const RunUid& run, std::size_t size,
                                                 const v1::ListRecordsRequest& request);
   /// The one that waits at that token, or a new one there.
-  Result<std::unique_ptr<Cursor>> Take(const RunUid& run, const std::string& token);
+  Result<std::unique_ptr<Cursor>> Take(const RunUid& run, const std::optional<TimeRange>& range,
+                                       const std::string& token);
 
   RunRegistry* registry_;
   store::RecordStore* store_;
   Hearing hearing_;
+  KnownTimes times_;
   std::mutex mutex_;                                        // of what follows
   std::vector<std::unique_ptr<Cursor>> waiting_;            // the one that was used last comes last
   std::vector<std::unique_ptr<RecordFollower>> following_;  // likewise

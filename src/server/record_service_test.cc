@@ -5,7 +5,12 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
+#include <random>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/limits.h"
 #include "base/test_scratch_dir.h"
@@ -19,6 +24,34 @@
 
 namespace headway::server {
 namespace {
+
+/// A store that counts how many slots are read.
+class CountingStore : public store::RecordStore {
+ public:
+  explicit CountingStore(store::RecordStore* store) : store_(store) {}
+
+  Status Append(std::span<const store::Batch> batches) override { return store_->Append(batches); }
+  Result<store::Journal> FindJournal(const JournalUid& uid) override {
+    return store_->FindJournal(uid);
+  }
+  Result<std::string> ReadSlots(const JournalUid& uid, std::uint64_t first_slot,
+                                std::uint64_t count) override {
+    Result<std::string> slots = store_->ReadSlots(uid, first_slot, count);
+    if (slots.ok()) read += slots->size() / store::kSlotBytes;
+    return slots;
+  }
+  Result<std::vector<store::Journal>> ListJournals(const RunUid& uid) override {
+    return store_->ListJournals(uid);
+  }
+  Result<bool> WasPurged(const RunUid& uid) override { return store_->WasPurged(uid); }
+  Result<bool> GiveBackRoom() override { return store_->GiveBackRoom(); }
+  Result<std::uint64_t> StoredBytes(const RunUid& uid) override { return store_->StoredBytes(uid); }
+
+  std::uint64_t read = 0;
+
+ private:
+  store::RecordStore* store_;
+};
 
 class RecordServiceTest : public testing::Test {
  protected:
@@ -55,9 +88,16 @@ class RecordServiceTest : public testing::Test {
       clock_.Advance(kNanosPerSecond);
       writer->Append(journal::MetaHigh(RecordType::kStepStart, 0), writer->Now(), step, 0);
     }
+    Send(writer, first);
+  }
+
+  // The slots from `first` on, up to `end`; that of `hole` is missing.
+  void Send(journal::JournalWriter* writer, std::uint64_t first,
+            std::optional<std::uint64_t> hole = {}, std::optional<std::uint64_t> end = {}) {
     const Result<UniqueFd> fd = OpenForReading(writer->path());
-    std::string bytes(journal::SlotOffset(writer->next_seq()), '\0');
+    std::string bytes(journal::SlotOffset(end.value_or(writer->next_seq())), '\0');
     ASSERT_TRUE(ReadAt(fd->get(), bytes.data(), bytes.size(), 0, "").ok());
+    if (hole) bytes.replace(journal::SlotOffset(*hole), journal::kSlotBytes, 32, '\0');
     const Result<journal::Header> header = journal::ReadHeader(writer->path());
     ASSERT_TRUE(header.ok());
     const store::Batch batch = {.identity = {.uid = header->uid,
@@ -113,6 +153,68 @@ class RecordServiceTest : public testing::Test {
       if (forget)
         service_ = std::make_unique<RecordService>(registry_.get(), store_.get(), &clock_);
     } while (!token.empty());
+    return all;
+  }
+
+  struct Told {
+    std::int64_t time = 0;
+    std::string text;
+
+    friend bool operator==(const Told&, const Told&) = default;
+  };
+
+  // All records of a range, or of all time, by pages of that size.
+  std::vector<Told> InRange(RecordService* service, const std::optional<TimeRange>& range, int size,
+                            bool packed = false) {
+    std::vector<Told> all;
+    std::map<std::string, std::string> ranks;
+    v1::ListRecordsRequest request;
+    request.set_run("r");
+    request.set_page_size(size);
+    request.set_packed(packed);
+    if (range) {
+      request.set_from_time(range->first);
+      request.set_to_time(range->second);
+    }
+    do {
+      const Result<v1::ListRecordsResponse> page = service->ListRecords({}, request);
+      EXPECT_TRUE(page.ok()) << page.status().ToString();
+      if (!page.ok()) return all;
+      int count = 0;
+      for (const v1::JournalRecords& part : page->journals()) {
+        if (range) {
+          EXPECT_NE(part.header(), "");
+        }
+        if (!part.header().empty()) {
+          std::string bytes = part.header();
+          bytes.resize(journal::kHeaderBytes, '\0');
+          ranks[part.uid()] =
+              std::to_string(journal::DecodeHeader(reinterpret_cast<const std::byte*>(bytes.data()),
+                                                   bytes.size(), "header")
+                                 ->rank);
+        }
+        std::vector<Record> unpacked;
+        NameTable names;
+        std::vector<NameId> ids = {0};
+        for (const std::string& name : page->names()) ids.push_back(names.Intern(name));
+        EXPECT_TRUE(ReadPacked(part.packed(), 0, ids, &unpacked).ok());
+        const auto tell = [&](std::int64_t time, std::uint64_t seq, std::int64_t a,
+                              std::string_view name) {
+          all.push_back({time, ranks[part.uid()] + ":" + std::to_string(seq) + ":" +
+                                   std::to_string(a) + ":" + std::string(name)});
+          ++count;
+        };
+        for (const v1::Record& record : part.records()) {
+          const int name = static_cast<int>(record.name());
+          tell(record.time_ns(), record.seq(), record.a(), name > 0 ? page->names(name - 1) : "");
+        }
+        for (const Record& record : unpacked) {
+          tell(record.time_ns, record.seq, record.a, names.Text(record.name));
+        }
+      }
+      EXPECT_LE(count, size);
+      request.set_page_token(page->next_page_token());
+    } while (!request.page_token().empty());
     return all;
   }
 
@@ -291,6 +393,98 @@ TEST_F(RecordServiceTest, WhoFollowsGetsWhatIsNew) {
       service_ = std::make_unique<RecordService>(registry_.get(), store_.get(), &clock_);
     }
   }
+}
+
+TEST_F(RecordServiceTest, ARangeOfTimeHasItsRecords) {
+  auto first = Write(0, 0);
+  for (int step = 0; step < 40'000; ++step) {
+    clock_.Advance(kNanosPerSecond);
+    first->Append(journal::MetaHigh(RecordType::kStepStart, 0), first->Now(), step, 0);
+    if (step % 1'000 != 0) continue;
+    const std::uint32_t name = first->Intern("name" + std::to_string(step % 7'000));
+    first->Append(
+        journal::MetaHigh(RecordType::kSpanBegin, SpanKind::kCustom, Blocking::kDefault, 0),
+        first->Now(), 0, name);
+  }
+  Send(first.get(), 0);
+  auto second = Write(1, 9'000);
+  Add(first.get(), 200);  // in between
+
+  std::vector<Told> whole = InRange(service_.get(), {}, 100'000);
+  ASSERT_GT(whole.size(), 49'000u);
+  const std::int64_t begin = whole.front().time;
+  const std::int64_t end = whole.back().time;
+  std::mt19937_64 random(1);
+  CountingStore counting(store_.get());
+  RecordService knows(registry_.get(), &counting, &clock_);
+  const auto wanted = [&whole](const TimeRange& range) {
+    std::vector<Told> some;
+    for (const Told& one : whole) {
+      if (one.time >= range.first && one.time < range.second) some.push_back(one);
+    }
+    return some;
+  };
+  for (int i = 0; i < 40; ++i) {
+    const auto any = [&] {
+      return begin - 10 +
+             static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(end - begin + 20));
+    };
+    TimeRange range(any(), any());
+    if (range.second < range.first) std::swap(range.first, range.second);
+    if (i % 2 == 0) range.second = std::min(range.second, range.first + 50 * kNanosPerSecond);
+    const int size = i % 4 == 0 ? 7 : 20'000;
+    EXPECT_TRUE(InRange(&knows, range, i % 2 == 0 ? size : 20'000, i % 3 == 0) == wanted(range))
+        << i;
+    // By one that knows nothing, and forgets who waits.
+    RecordService fresh(registry_.get(), store_.get(), &clock_);
+    EXPECT_TRUE(InRange(&fresh, range, 20'000) == wanted(range)) << i;
+    if (i == 20) {
+      Add(second.get(), 300);
+      Add(first.get(), 9'000);
+      whole = InRange(service_.get(), {}, 100'000);
+    }
+  }
+  // What was read once is not read again.
+  const TimeRange all(begin, std::ranges::max(whole, {}, &Told::time).time + 1);
+  EXPECT_TRUE(InRange(&knows, all, 100'000) == whole);
+  const TimeRange early(begin + 5 * kNanosPerSecond, begin + 9 * kNanosPerSecond);
+  counting.read = 0;
+  EXPECT_TRUE(InRange(&knows, early, 100) == wanted(early));
+  EXPECT_LE(counting.read, 20'000u);
+  counting.read = 0;
+  EXPECT_TRUE(InRange(&knows, TimeRange(begin - 9, begin - 5), 100).empty());
+  EXPECT_EQ(counting.read, 0u);
+}
+
+TEST_F(RecordServiceTest, ARecordThatComesLateIsInItsRange) {
+  const auto writer = Write(0, 0);
+  for (int step = 0; step < 100; ++step) {
+    clock_.Advance(kNanosPerSecond);
+    writer->Append(journal::MetaHigh(RecordType::kStepStart, 0), writer->Now(), step, 0);
+  }
+  Send(writer.get(), 0, /*hole=*/50);
+  const std::vector<Told> most = InRange(service_.get(), {}, 1'000);
+  const TimeRange all(most.front().time, most.back().time + 1);
+  const TimeRange around(most[49].time + 1, most[50].time);
+  EXPECT_EQ(InRange(service_.get(), all, 1'000).size(), 99u);
+  EXPECT_TRUE(InRange(service_.get(), around, 1'000).empty());
+  Send(writer.get(), 50, {}, /*end=*/51);
+  EXPECT_EQ(InRange(service_.get(), all, 1'000).size(), 100u);
+  EXPECT_EQ(InRange(service_.get(), around, 1'000).size(), 1u);
+}
+
+TEST_F(RecordServiceTest, RangesThatAreNone) {
+  const auto writer = Write(0, 3);
+  v1::ListRecordsRequest request;
+  request.set_run("r");
+  request.set_from_time(2);
+  request.set_to_time(1);
+  EXPECT_EQ(service_->ListRecords({}, request).status().code(), Code::kInvalidArgument);
+  request.set_to_time(2);
+  ASSERT_TRUE(service_->ListRecords({}, request).ok());
+  EXPECT_EQ(service_->ListRecords({}, request)->journals_size(), 0);
+  request.set_follow(true);
+  EXPECT_EQ(service_->ListRecords({}, request).status().code(), Code::kInvalidArgument);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import random
 import sys
 from bisect import bisect
@@ -238,6 +240,35 @@ def test_a_timeline_of_many_steps_has_columns(headway: Headway, recorded: Server
     assert (interval["step"], interval["begin"]) == (str(step["step"]), lane["begin"])
 
 
+def test_the_records_behind_an_interval(headway: Headway, recorded: Server) -> None:
+    def records(**more: Any) -> list[tuple[str, str, int]]:
+        found = []
+        request = {"run": "many", "pageSize": 2000, **more}
+        while True:
+            status, page = recorded.call("RecordService/ListRecords", request)
+            assert status == 200, page
+            for part in page["journals"]:
+                found += [(part["uid"], one["seq"], int(one["timeNs"])) for one in part["records"]]
+            request["pageToken"] = page["nextPageToken"]
+            if not page["nextPageToken"]:
+                return found
+
+    everything = records()
+    assert len(everything) > 10_000
+    rows = headway.json("timeline", "many")
+    dice = random.Random(3)
+    told = 0
+    for _ in range(5):
+        row = dice.choice([row for row in rows if row["duration_ns"] > 0])
+        a, b = ns_of(row["begin"]), ns_of(row["end"])
+        some = records(fromTime=str(a), toTime=str(b))
+        assert some == [one for one in everything if a <= one[2] < b]
+        told += len(some)
+    assert told > 0
+    late = records(fromTime=str(b))
+    assert late == [one for one in everything if b <= one[2]]
+
+
 def test_a_run_that_goes_on(headway: Headway, server: Server, tmp_path: Path) -> None:
     trainer = headway.start(*train(headway, tmp_path, "r", 1, 1500), env=server.env)
     wait_until(lambda: server.call("RunService/GetRun", {"run": "r"})[0] == 200, "the run")
@@ -261,6 +292,48 @@ def test_a_run_that_goes_on(headway: Headway, server: Server, tmp_path: Path) ->
     headway("ship", env=server.env)
     history = ask(server, "GetHistory", run="r", columns=1)
     assert column(history["series"], 0) == sums_of(headway.json("goodput", "r"))
+
+
+def test_what_is_too_much_is_taken_together(
+    headway: Headway, server: Server, tmp_path: Path
+) -> None:
+    """250 attempts, and spans of 40 names."""
+    lines = []
+    for attempt in range(250):
+        begin = attempt * 100
+        lines.append({"ts": begin, "type": "job_start", "attempt": attempt})
+        for step in range(3):
+            number = attempt * 2 + step  # the last one is lost
+            lines.append({"ts": begin + 10 + step * 20, "type": "step_start", "step": number,
+                          "attempt": attempt})  # fmt: skip
+        name = f"span{attempt % 40:02}"
+        for at, kind in ((31, "custom_start"), (32 + attempt % 40 // 8, "custom_end")):
+            lines.append({"ts": begin + at, "type": kind, "name": name, "attempt": attempt})
+    path = tmp_path / "many.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    headway("import", "--run", "r", path)
+    headway("ship", "r", env=server.env)
+    report = headway.json("goodput", "r")
+    assert len(report["attempts"]) == 250
+    timeline = ask(server, "GetTimeline", run="r")
+    assert timeline["columns"] == 0
+    lanes = timeline["lanes"]
+    assert [(int(one["attempt"]), one["attempts"]) for one in lanes] == [
+        (2 * i, 2) for i in range(125)]  # fmt: skip
+    assert sum(len(one["intervals"]) for one in lanes) == len(headway.json("timeline", "r"))
+    for one, following in itertools.pairwise(lanes):
+        assert one["end"] == following["begin"]
+
+    history = ask(server, "GetHistory", run="r", columns=3)
+    check_sums(history)
+    custom = [one for one in history["series"] if one["category"] == "CATEGORY_CUSTOM"]
+    assert sum(one["names"] for one in custom) == 40 - 32
+    assert len([one for one in custom if one["name"]]) == 32
+    told: Sums = Counter()
+    for i in range(3):
+        told += column(custom, i)
+    assert sum(told.values()) == sum(
+        one["ns"] for one in report["categories"] if one["category"] == "custom")  # fmt: skip
 
 
 def test_what_can_not_be_asked(headway: Headway, server: Server) -> None:
