@@ -3,6 +3,7 @@ import { signal } from "@preact/signals";
 import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { ProjectService } from "../gen/headway/v1/project_service_pb.js";
+import { RecordService } from "../gen/headway/v1/record_service_pb.js";
 import { RunService } from "../gen/headway/v1/run_service_pb.js";
 import { type ServerCaller, ServerService } from "../gen/headway/v1/server_service_pb.js";
 import { ViewService } from "../gen/headway/v1/view_service_pb.js";
@@ -43,6 +44,7 @@ const transport = createConnectTransport({
 });
 
 export const runs = createClient(RunService, transport);
+export const records = createClient(RecordService, transport);
 export const views = createClient(ViewService, transport);
 export const projects = createClient(ProjectService, transport);
 const server = createClient(ServerService, transport);

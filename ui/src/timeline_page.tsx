@@ -6,9 +6,10 @@ import { go, runAddress, type TimeQuery } from "./address.ts";
 import { useAnswer } from "./answer.ts";
 import { colorOf, isCrossedOut, LOOKS, lookOf } from "./categories.ts";
 import { count, duration, exactTime, percent } from "./format.ts";
+import { type Row, rowsOf } from "./records.ts";
 import { Failure, isLive, Scroll, Skeleton, State, Time, useTitle, Value } from "./parts.tsx";
 import { RunFrame, selection } from "./run_frame.tsx";
-import { runs, views } from "./session.ts";
+import { records, runs, views } from "./session.ts";
 import type { Lane } from "./timeline/lanes.ts";
 import type { Mark } from "./timeline/painter.ts";
 import { type Attempt, type Chosen, Timeline } from "./timeline/timeline.tsx";
@@ -167,12 +168,12 @@ function Lanes(props: PageProps & { report: Report; origin: bigint; asOf: bigint
     <>
       <section>
         <div class="spread">
-          <h2 id="timeline">
+          <h1 class="what" id="timeline">
             <Time ns={from} />, <Value value={length}>{duration(length)}</Value>
             {chosenWindow !== undefined && (
               <span class="muted"> of {duration(BigInt(Math.round(end)))}</span>
             )}
-          </h2>
+          </h1>
           <State state={report.state} />
         </div>
         <Timeline
@@ -320,6 +321,7 @@ function Details(props: {
           </dd>
         </div>
       </dl>
+      {interval !== undefined && <Records {...{ project, run, begin, end }} />}
       {interval === undefined && (
         <Scroll label="What it is made of">
           <table>
@@ -347,5 +349,75 @@ function Details(props: {
         </Scroll>
       )}
     </section>
+  );
+}
+
+const RECORDS_MOST = 200;
+const PAGES_MOST = 50; // which may be empty: the records of other times are passed over
+
+/** What processes recorded in that time: what the interval was made from. */
+function Records(props: { project: string; run: string; begin: bigint; end: bigint }): JSX.Element {
+  const { project, run, begin, end } = props;
+  const { value, error, stale } = useAnswer(
+    JSON.stringify(["records", project, run, String(begin), String(end)]),
+    async (signal): Promise<{ rows: Row[]; more: boolean }> => {
+      const rows: Row[] = [];
+      let pageToken = "";
+      for (let page = 0; page < PAGES_MOST; ++page) {
+        // The one that ends it, too.
+        const range = { fromTime: begin, toTime: end + 1n };
+        const pageSize = RECORDS_MOST - rows.length;
+        const answer = await records.listRecords(
+          { project, run, pageSize, pageToken, ...range },
+          { signal },
+        );
+        rows.push(...rowsOf(answer.names, answer.journals));
+        pageToken = answer.nextPageToken;
+        if (pageToken === "" || rows.length >= RECORDS_MOST) break;
+      }
+      return { rows, more: pageToken !== "" };
+    },
+    () => undefined,
+  );
+  if (value === undefined) {
+    return error === undefined ? <Skeleton rows={3} /> : <Failure error={error} />;
+  }
+  return (
+    <Scroll label="Records">
+      <table class={stale ? "stale" : ""} aria-label="Records of that time">
+        <thead>
+          <tr>
+            <th scope="col">Record</th>
+            <th scope="col">Says</th>
+            <th scope="col" class="number">
+              Rank
+            </th>
+            <th scope="col" class="number">
+              After
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {value.rows.map((row, i) => (
+            <tr key={i}>
+              <th scope="row">{row.kind}</th>
+              <td>{row.what}</td>
+              <td class="number">{count(row.rank)}</td>
+              <td class="number" title={exactTime(row.time)}>
+                {duration(row.time - begin)}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {value.rows.length === 0 && (
+        <p class="empty">Nothing was recorded in that time: what is around it says what it was.</p>
+      )}
+      {value.more && (
+        <p class="muted small">
+          The first {count(value.rows.length)}; <code>headway export</code> writes all.
+        </p>
+      )}
+    </Scroll>
   );
 }

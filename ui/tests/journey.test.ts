@@ -300,12 +300,20 @@ describe("the page", { concurrency: false }, () => {
     const listed = given.intervals.find((one) => one.begin === begin && one.end === end);
     assert.ok(listed !== undefined, `${begin} to ${end}`);
     assert.ok((await details.textContent())?.includes(listed.label), listed.label);
+    const records = details.getByRole("table", { name: "Records of that time" });
+    await records.waitFor();
+    const said = page.locator("#timeline-said");
+    const first = await said.textContent();
     await page.keyboard.press("n");
     await page.waitForFunction(
-      (before) => document.querySelector("#timeline-said")?.textContent !== before,
-      await page.locator("#timeline-said").textContent(),
+      (text) => document.querySelector("#timeline-said")?.textContent !== text,
+      first,
     );
     await page.keyboard.press("p");
+    await page.waitForFunction(
+      (text) => document.querySelector("#timeline-said")?.textContent === text,
+      first,
+    );
     await link.click();
     await page.locator("table.breakdown tfoot data").waitFor();
     const length = String(BigInt(end ?? 0) - BigInt(begin ?? 0));
@@ -341,10 +349,10 @@ describe("the page", { concurrency: false }, () => {
     const { project, run: live } = given.live;
     await signIn(given.viewer, `/runs/${live}/timeline?project=${project}`);
     await timeline();
-    const title = page.locator("h2#timeline data");
+    const title = page.locator("h1#timeline data");
     const before = Number(await title.getAttribute("value"));
     await page.waitForFunction(
-      (ns) => Number(document.querySelector("h2#timeline data")?.getAttribute("value")) > ns,
+      (ns) => Number(document.querySelector("h1#timeline data")?.getAttribute("value")) > ns,
       before,
     );
     await timeline();
