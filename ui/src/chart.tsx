@@ -25,6 +25,8 @@ export interface ChartProps {
   times: readonly number[];
   lines: readonly Line[];
   format: (value: number) => string;
+  /** The same where it stands at the axis: round values. */
+  axis: (value: number) => string;
   /** Of the axis of values; without it, as the values are. */
   range?: [number, number];
   height?: number;
@@ -34,7 +36,7 @@ export interface ChartProps {
 
 const HEIGHT = 180;
 const TICK_PX = 90;
-const AXIS_PX = 52;
+const AXIS_PX = 58;
 
 const toNs = (seconds: number): bigint => BigInt(Math.round(seconds * 1e6)) * 1000n;
 
@@ -164,7 +166,7 @@ function optionsOf(
       {
         ...axis,
         size: AXIS_PX,
-        values: (_self, splits) => splits.map((value) => latest.current.format(value)),
+        values: (_self, splits) => splits.map((value) => latest.current.axis(value)),
       },
     ],
     series: [

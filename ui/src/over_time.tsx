@@ -100,6 +100,7 @@ export function OverTime(props: {
     };
   });
   const format = (share: number): string => `${percent(share)} %`;
+  const axis = (share: number): string => `${Number((share * 100).toFixed(2))} %`;
   return (
     <section class={stale ? "stale" : ""}>
       <div class="spread">
@@ -128,6 +129,7 @@ export function OverTime(props: {
           lines={goodput}
           range={[0, 1]}
           format={format}
+          axis={axis}
           onZoom={zoom}
         />
         {losses.length > 0 && (
@@ -136,6 +138,7 @@ export function OverTime(props: {
             times={history.ends}
             lines={losses}
             format={format}
+            axis={axis}
             onZoom={zoom}
           />
         )}

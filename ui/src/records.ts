@@ -14,13 +14,13 @@ const METRIC = TYPES.indexOf("metric");
 const BEGIN = TYPES.indexOf("span_begin");
 const END = TYPES.indexOf("span_end");
 const STEPS = new Set(
-  ["step_start", "step_end", "step_soft_end", "checkpoint_saved", "rollback"].map((name) =>
-    TYPES.indexOf(name),
-  ),
+  "step_start step_end step_soft_end checkpoint_saved rollback"
+    .split(" ")
+    .map((name) => TYPES.indexOf(name)),
 );
 const RANK_AT = 80;
 
-/** Of the process whose journal begins with these bytes; undefined: it has none, or none is told. */
+/** Of the process whose journal begins with these bytes; undefined: it has none. */
 export function rankOf(header: Uint8Array): bigint | undefined {
   if (header.length < RANK_AT + 8) return undefined;
   const view = new DataView(header.buffer, header.byteOffset, header.byteLength);
