@@ -141,6 +141,20 @@ void Check(const std::uint8_t* data, std::size_t size) {
     for (const Category category : {Category::kProductive, Category::kWastedProgress}) {
       HEADWAY_CHECK(before.Ns(category) + after.Ns(category) == report.Ns(category));
     }
+    const std::int64_t end = std::max(middle, *report.end);
+    const std::vector<WallSpan> spans = {{begin, middle}, {middle, end}, {begin, end}};
+    const TimeSplit split = ledger.Split({}, spans);
+    HEADWAY_CHECK(split.elapsed_ns[0] == before.elapsed_ns);
+    HEADWAY_CHECK(split.elapsed_ns[1] == after.elapsed_ns);
+    std::vector<std::int64_t> sums(spans.size());
+    for (const TimeSplit::Series& series : split.series) {
+      HEADWAY_CHECK(series.ns[0] + series.ns[1] == series.ns[2]);
+      for (std::size_t i = 0; i < spans.size(); ++i) {
+        HEADWAY_CHECK(series.ns[i] >= 0);
+        sums[i] += series.ns[i];
+      }
+    }
+    HEADWAY_CHECK(sums == split.elapsed_ns);
     CheckSums(ledger.MakeReport({.as_of = middle, .window = {}, .now = {}}));
   }
   const std::string answer = Answer(&ledger);

@@ -1,6 +1,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/crc32c.h"
 #include "base/status.h"
@@ -29,6 +30,10 @@ void Ask(Ledger* ledger) {
     Query query;
     query.window = {{*last / 2, *last}};
     ledger->MakeReport(query);
+    const std::vector<WallSpan> spans = {
+        {*last / 4, *last / 2}, {*last / 2, *last}, {*last / 3, *last - *last / 8}};
+    ledger->Split({}, spans);
+    ledger->TimelineUpTo({}, 5);
     query.window.reset();
     query.as_of = *last / 2;
     ledger->MakeReport(query);

@@ -5,12 +5,12 @@
 namespace headway::ledger {
 namespace {
 
-struct Row {
+struct NoteWords {
   std::string_view code;
   std::string_view message;
 };
 
-constexpr std::array<Row, kNoteCount> kRows = {{
+constexpr std::array<NoteWords, kNoteCount> kRows = {{
     {"clock_step",
      "the system clock was stepped by more than 1 s; durations follow the monotonic "
      "clock and are not affected"},

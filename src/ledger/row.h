@@ -216,6 +216,7 @@ class RowWalk {
       : instants_(instants), visit_(std::move(visit)) {}
 
   bool done() const { return at_ == instants_.size(); }
+  std::size_t visited() const { return at_; }
   /// The next one; not when it is done.
   std::int64_t next() const { return instants_[at_]; }
   /// Visits those up to `net`, before which `sums` lie.

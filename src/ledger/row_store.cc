@@ -355,6 +355,7 @@ Sums RowStore::Walk(RowWalk* walk) const {
   std::size_t b = 0;
   Row row;
   while (!walk->done() && walk->next() < end_ && !groups_.empty()) {
+    const std::size_t visited = walk->visited();
     const auto [group, block] = FindBlock(walk->next());
     const std::vector<Block>& blocks = Blocks(group);
     if (group == g) {
@@ -377,7 +378,8 @@ Sums RowStore::Walk(RowWalk* walk) const {
       decoder.Next(&row);
       walk->Pass(row, &sums);
     }
-    if (!walk->done() && walk->next() < end) throw Pages::Misfit();  // rows that end too early
+    if (walk->visited() == visited || (!walk->done() && walk->next() < end)) [[unlikely]]
+      throw Pages::Misfit();  // blocks that don't follow each other, or rows that end too early
   }
   return walk->done() ? Sums{} : Total();
 }
