@@ -1,6 +1,8 @@
 // What all pages of a run have around them: where one is, and where else one can go.
 import type { ComponentChildren, JSX } from "preact";
 import { RUN_PARTS, runAddress, runsAddress, type RunPart, type TimeQuery } from "./address.ts";
+import { type Live, LiveBadge } from "./live.tsx";
+import { Share } from "./share.tsx";
 
 const NAMES: Record<RunPart, string> = { overview: "Overview", timeline: "Timeline" };
 
@@ -10,9 +12,10 @@ export function RunFrame(props: {
   part: RunPart;
   /** What the other pages show as well. */
   time: TimeQuery;
+  live: Live;
   children: ComponentChildren;
 }): JSX.Element {
-  const { project, run, part, time, children } = props;
+  const { project, run, part, time, live, children } = props;
   return (
     <main tabIndex={-1}>
       <div class="place">
@@ -31,6 +34,9 @@ export function RunFrame(props: {
             </a>
           ))}
         </nav>
+        <span class="grow" />
+        <LiveBadge live={live} />
+        <Share project={project} run={run} />
       </div>
       {children}
     </main>

@@ -1,4 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import {
   type AttemptSummary,
   AttemptEnd,
@@ -12,6 +13,7 @@ import { runAddress, type TimeQuery } from "./address.ts";
 import { useAnswer } from "./answer.ts";
 import { colorOf, isCrossedOut, labelOf, lookOf } from "./categories.ts";
 import { count, duration, percent, UNKNOWN } from "./format.ts";
+import { useLive } from "./live.tsx";
 import { OverTime } from "./over_time.tsx";
 import { Failure, isLive, Scroll, Skeleton, State, Time, useTitle, Value } from "./parts.tsx";
 import { RunFrame, selection } from "./run_frame.tsx";
@@ -30,16 +32,19 @@ const WINDOWS: [label: string, hours: bigint][] = [
 export function RunPage(props: { project: string; run: string; time: TimeQuery }): JSX.Element {
   const { project, run, time } = props;
   useTitle(run);
+  const [moving, setMoving] = useState(false);
+  const live = useLive(project, run, moving);
   const { value, error, stale } = useAnswer(
     JSON.stringify([project, run, time]),
     (signal) => runs.getReport({ project, run, time: selection(time) }, { signal }),
     (report) => {
-      const moves = time.asOf === undefined && time.to === undefined;
-      return report !== undefined && isLive(report.state) && moves ? AGAIN_MS : undefined;
+      return mayMove(report, time) && live.state !== "on" ? AGAIN_MS : undefined;
     },
+    live.changes,
   );
+  useEffect(() => setMoving(mayMove(value, time)), [value, time]);
   return (
-    <RunFrame project={project} run={run} part="overview" time={time}>
+    <RunFrame project={project} run={run} part="overview" time={time} live={live}>
       {!stale && <Failure error={error} />}
       {value === undefined ? (
         error === undefined && <Skeleton rows={12} />
@@ -56,6 +61,12 @@ export function RunPage(props: { project: string; run: string; time: TimeQuery }
       )}
     </RunFrame>
   );
+}
+
+/** Whether what is shown of it changes by itself. */
+function mayMove(report: Report | undefined, time: TimeQuery): boolean {
+  const moves = time.asOf === undefined && time.to === undefined;
+  return report !== undefined && isLive(report.state) && moves;
 }
 
 function Headline({ report }: { report: Report }): JSX.Element {

@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
+import { LinkService } from "../gen/headway/v1/link_service_pb.js";
 import { ProjectService } from "../gen/headway/v1/project_service_pb.js";
 import { RecordService } from "../gen/headway/v1/record_service_pb.js";
 import { RunService } from "../gen/headway/v1/run_service_pb.js";
@@ -24,6 +25,10 @@ function keep(value: string): void {
   else sessionStorage.setItem(KEY, value);
 }
 
+/** What says who asks, for requests that are no calls. */
+export const authorization = (): Record<string, string> =>
+  token === "" ? {} : { Authorization: `Bearer ${token}` };
+
 const authorize: Interceptor = (next) => async (request) => {
   if (token !== "") request.header.set("Authorization", `Bearer ${token}`);
   try {
@@ -44,6 +49,7 @@ const transport = createConnectTransport({
 });
 
 export const runs = createClient(RunService, transport);
+export const links = createClient(LinkService, transport);
 export const records = createClient(RecordService, transport);
 export const views = createClient(ViewService, transport);
 export const projects = createClient(ProjectService, transport);

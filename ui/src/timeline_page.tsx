@@ -7,6 +7,7 @@ import { useAnswer } from "./answer.ts";
 import { colorOf, isCrossedOut, LOOKS, lookOf } from "./categories.ts";
 import { count, duration, exactTime, percent } from "./format.ts";
 import { type Row, rowsOf } from "./records.ts";
+import { useLive } from "./live.tsx";
 import { Failure, isLive, Scroll, Skeleton, State, Time, useTitle, Value } from "./parts.tsx";
 import { RunFrame, selection } from "./run_frame.tsx";
 import { records, runs, views } from "./session.ts";
@@ -31,14 +32,17 @@ export function TimelinePage(props: PageProps): JSX.Element {
   useTitle(`${run} · timeline`);
   // All of it: which part is looked at is a matter of the window.
   const { asOf } = time;
+  const [moving, setMoving] = useState(false);
+  const live = useLive(project, run, moving);
   const { value, error, stale } = useAnswer(
     JSON.stringify(["timeline", project, run, asOf]),
     (signal) => runs.getReport({ project, run, time: { ...selection({ asOf }) } }, { signal }),
-    (report) =>
-      report !== undefined && isLive(report.state) && asOf === undefined ? AGAIN_MS : undefined,
+    (report) => (mayMove(report, asOf) && live.state !== "on" ? AGAIN_MS : undefined),
+    live.changes,
   );
+  useEffect(() => setMoving(mayMove(value, asOf)), [value, asOf]);
   return (
-    <RunFrame project={project} run={run} part="timeline" time={time}>
+    <RunFrame project={project} run={run} part="timeline" time={time} live={live}>
       {!stale && <Failure error={error} />}
       {value === undefined ? (
         error === undefined && <Skeleton rows={8} />
@@ -50,6 +54,9 @@ export function TimelinePage(props: PageProps): JSX.Element {
     </RunFrame>
   );
 }
+
+const mayMove = (report: Report | undefined, asOf: string | undefined): boolean =>
+  report !== undefined && isLive(report.state) && asOf === undefined;
 
 /** The window of an address, in nanoseconds from the beginning; undefined: all. */
 function windowOf(time: TimeQuery, report: Report, all: Window): Window | undefined {

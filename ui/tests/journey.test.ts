@@ -221,6 +221,7 @@ describe("the page", { concurrency: false }, () => {
       const data = document.querySelector("table.breakdown tfoot data");
       return Number(data?.getAttribute("value")) > ns;
     }, before);
+    await page.getByText(/^live · updated /).waitFor();
     assert.deepEqual(faults, []);
   });
 
@@ -318,7 +319,12 @@ describe("the page", { concurrency: false }, () => {
     await page.locator("table.breakdown tfoot data").waitFor();
     const length = String(BigInt(end ?? 0) - BigInt(begin ?? 0));
     assert.deepEqual(await values("table.breakdown tfoot data"), [length]);
-    assert.equal(await page.locator("table.breakdown tbody tr").count(), 1);
+    // What was productive is told always.
+    const times = await values("table.breakdown tbody td:nth-child(2) data");
+    assert.deepEqual(
+      times.filter((ns) => ns !== "0"),
+      [length],
+    );
 
     // The address holds the window, and the wheel and the pointer move it.
     await page.goBack();
@@ -357,6 +363,47 @@ describe("the page", { concurrency: false }, () => {
     );
     await timeline();
     assert.deepEqual(faults, []);
+  });
+
+  test("a link to a run is made, is good, and is ended", async () => {
+    await signIn(given.token, `/runs/${run}`);
+    await page.getByRole("button", { name: "Share" }).click();
+    const dialog = page.getByRole("dialog", { name: `Links to ${run}` });
+    await dialog.getByText("No link leads to it now.").waitFor();
+    await dialog.getByLabel("A link that is good for").selectOption("1 day");
+    await dialog.getByRole("button", { name: "Make it" }).click();
+    const address = await dialog.getByLabel("The link").inputValue();
+    assert.ok(address.startsWith(`${url}/share/hw_link_`), address);
+    const rows = dialog.getByRole("table", { name: "Links that are good" }).locator("tbody tr");
+    await rows.first().waitFor();
+    assert.equal(await rows.count(), 1);
+    await picture("share");
+    assert.deepEqual(await accessibilityFaults(page), []);
+    const { pathname } = new URL(address);
+    assert.equal((await fetch(address)).status, 200);
+    const report = await fetch(`${url}/headway.v1.RunService/GetReport`, {
+      method: "POST",
+      headers: {
+        Authorization: `Bearer ${pathname.split("/").at(-1) ?? ""}`,
+        "Content-Type": "application/json",
+      },
+      body: "{}",
+    });
+    assert.equal(((await report.json()) as { run: string }).run, run);
+    await dialog.getByRole("button", { name: "Revoke" }).click();
+    await dialog.getByText("No link leads to it now.").waitFor();
+    assert.equal((await fetch(address)).status, 410);
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "hidden" });
+    const share = page.getByRole("button", { name: "Share" });
+    assert.ok(await share.evaluate((button) => button === document.activeElement));
+    assert.deepEqual(faults, []);
+  });
+
+  test("whoever may make no links is offered none", async () => {
+    await signIn(given.viewer, `/runs/${run}`);
+    await page.locator("h1.goodput data").waitFor();
+    assert.equal(await page.getByRole("button", { name: "Share" }).count(), 0);
   });
 
   test("a token that is revoked meanwhile ends the session, and says so", async () => {
