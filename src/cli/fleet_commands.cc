@@ -78,53 +78,45 @@ std::string Joined(const google::protobuf::RepeatedPtrField<std::string>& names)
   return text;
 }
 
-Status ListClusters(const Context& context, const Place& place, const ItemList& wanted) {
+// Of clusters, and of locations; `others`: what each tells besides.
+template <typename Request, typename Response, typename Rows, typename Others>
+Status ListGroups(const Context& context, const Place& place, const ItemList& wanted,
+                  std::string_view method, const std::string& noun, const std::string& others,
+                  const std::string& why, Rows rows_of, Others others_of) {
   bool more = false;
-  const auto clusters = FetchItems<v1::ListClustersRequest, v1::ListClustersResponse>(
-      place, "FleetService.ListClusters", wanted,
-      [](v1::ListClustersResponse& response) { return response.mutable_clusters(); }, &more);
-  HEADWAY_RETURN_IF_ERROR(clusters.status());
+  const auto groups = FetchItems<Request, Response>(place, method, wanted, rows_of, &more);
+  HEADWAY_RETURN_IF_ERROR(groups.status());
   if (place.json) {
-    PrintJson(context, *clusters);
+    PrintJson(context, *groups);
     return OkStatus();
   }
-  Table table({{"cluster", false, 0, true},
+  Table table({{noun, false, 0, true},
                {"nodes", true},
                {"live nodes", true},
                {"processes", true},
-               {"locations", false, 1}});
-  for (const v1::Cluster& cluster : *clusters) {
-    table.AddRow({cluster.name(), ShowCount(cluster.nodes()), ShowCount(cluster.live_nodes()),
-                  ShowCount(cluster.processes()), Joined(cluster.locations())});
+               {others, false, 1}});
+  for (const auto& group : *groups) {
+    table.AddRow({group.name(), ShowCount(group.nodes()), ShowCount(group.live_nodes()),
+                  ShowCount(group.processes()), Joined(others_of(group))});
   }
-  PrintTable(context, place, wanted, "clusters",
-             "no machine told of one; set HEADWAY_CLUSTER on it (Slurm's is known)",
-             clusters->empty(), table, more);
+  PrintTable(context, place, wanted, noun + "s", why, groups->empty(), table, more);
   return OkStatus();
 }
 
+Status ListClusters(const Context& context, const Place& place, const ItemList& wanted) {
+  return ListGroups<v1::ListClustersRequest, v1::ListClustersResponse>(
+      context, place, wanted, "FleetService.ListClusters", "cluster", "locations",
+      "no machine told of one; set HEADWAY_CLUSTER on it (Slurm's is known)",
+      [](v1::ListClustersResponse& response) { return response.mutable_clusters(); },
+      [](const v1::Cluster& cluster) -> const auto& { return cluster.locations(); });
+}
+
 Status ListLocations(const Context& context, const Place& place, const ItemList& wanted) {
-  bool more = false;
-  const auto locations = FetchItems<v1::ListLocationsRequest, v1::ListLocationsResponse>(
-      place, "FleetService.ListLocations", wanted,
-      [](v1::ListLocationsResponse& response) { return response.mutable_locations(); }, &more);
-  HEADWAY_RETURN_IF_ERROR(locations.status());
-  if (place.json) {
-    PrintJson(context, *locations);
-    return OkStatus();
-  }
-  Table table({{"location", false, 0, true},
-               {"nodes", true},
-               {"live nodes", true},
-               {"processes", true},
-               {"clusters", false, 1}});
-  for (const v1::Location& location : *locations) {
-    table.AddRow({location.name(), ShowCount(location.nodes()), ShowCount(location.live_nodes()),
-                  ShowCount(location.processes()), Joined(location.clusters())});
-  }
-  PrintTable(context, place, wanted, "locations",
-             "no machine told of one; set HEADWAY_LOCATION on it", locations->empty(), table, more);
-  return OkStatus();
+  return ListGroups<v1::ListLocationsRequest, v1::ListLocationsResponse>(
+      context, place, wanted, "FleetService.ListLocations", "location", "clusters",
+      "no machine told of one; set HEADWAY_LOCATION on it",
+      [](v1::ListLocationsResponse& response) { return response.mutable_locations(); },
+      [](const v1::Location& location) -> const auto& { return location.clusters(); });
 }
 
 #else

@@ -3,7 +3,8 @@ import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { ticksOf } from "./time_scale.ts";
+import { onTheme, resolved } from "./colors.ts";
+import { type Tick, ticksOf } from "./time_scale.ts";
 
 export interface Line {
   label: string;
@@ -40,13 +41,6 @@ const AXIS_PX = 58;
 
 const toNs = (seconds: number): bigint => BigInt(Math.round(seconds * 1e6)) * 1000n;
 
-function resolved(element: HTMLElement, color: string): string {
-  element.style.outlineColor = color;
-  const value = getComputedStyle(element).outlineColor;
-  element.style.removeProperty("outline-color");
-  return value;
-}
-
 const withAlpha = (rgb: string, alpha: number): string =>
   rgb.replace(/^rgba?\((\d+), (\d+), (\d+).*$/u, `rgba($1, $2, $3, ${alpha})`);
 
@@ -59,17 +53,7 @@ export function Chart(props: ChartProps): JSX.Element {
   const [theme, setTheme] = useState(0);
   const [at, setAt] = useState<number | null>(null);
 
-  useEffect(() => {
-    const again = (): void => setTheme((count) => count + 1);
-    const scheme = matchMedia("(prefers-color-scheme: dark)");
-    scheme.addEventListener("change", again);
-    const themes = new MutationObserver(again);
-    themes.observe(document.documentElement, { attributeFilter: ["data-theme"] });
-    return () => {
-      scheme.removeEventListener("change", again);
-      themes.disconnect();
-    };
-  }, []);
+  useEffect(() => onTheme(() => setTheme((count) => count + 1)), []);
 
   // Made anew when what it is made of is other than before; new values only move it.
   const looks = lines.map((one) => [one.label, one.color, one.dashed, one.filled]);
@@ -133,6 +117,7 @@ function optionsOf(
   const muted = resolved(element, "var(--muted)");
   const line = resolved(element, "var(--line)");
   const { lines, range } = latest.current;
+  let ticks: Tick[] = [];
   const axis = { font, stroke: muted, grid: { stroke: line, width: 1 }, ticks: { show: false } };
   return {
     width: Math.max(element.clientWidth, 100),
@@ -148,20 +133,13 @@ function optionsOf(
       {
         ...axis,
         size: 28,
-        splits: (self, _axis, least, most) =>
-          ticksOf(toNs(least), toNs(most), self.bbox.width / devicePixelRatio, TICK_PX).map(
-            (tick) => Number(tick.ns / 1000n) / 1e6,
-          ),
-        values: (self, splits) => {
-          const [least, most] = [self.scales["x"]?.min ?? 0, self.scales["x"]?.max ?? 0];
-          const ticks = ticksOf(
-            toNs(least),
-            toNs(most),
-            self.bbox.width / devicePixelRatio,
-            TICK_PX,
-          );
-          return splits.map((_, i) => ticks[i]?.label ?? "");
+        // uPlot asks where they stand, and then what stands there.
+        splits: (self, _axis, least, most) => {
+          const plotPx = self.bbox.width / devicePixelRatio;
+          ticks = ticksOf(toNs(least), toNs(most), plotPx, TICK_PX);
+          return ticks.map((tick) => Number(tick.ns / 1000n) / 1e6);
         },
+        values: (_self, splits) => splits.map((_, i) => ticks[i]?.label ?? ""),
       },
       {
         ...axis,

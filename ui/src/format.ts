@@ -3,6 +3,7 @@
 const US = 1_000n;
 const MS = 1_000_000n;
 const SECOND = 1_000_000_000n;
+export const HOUR_NS = 3_600_000_000_000n;
 const DAY_SECONDS = 86_400n;
 
 /** What stands for a value that is not known. */

@@ -6,17 +6,16 @@ import { go, runAddress, type TimeQuery } from "./address.ts";
 import { useAnswer } from "./answer.ts";
 import { LOOKS } from "./categories.ts";
 import { Chart, type Line } from "./chart.tsx";
-import { duration, percent } from "./format.ts";
+import { duration, HOUR_NS, percent } from "./format.ts";
 import { largest, type Part, shareOf, shareSoFar, stacked } from "./history.ts";
-import { Failure, isLive, Skeleton } from "./parts.tsx";
-import { selection } from "./run_frame.tsx";
+import { Failure, Skeleton } from "./parts.tsx";
+import { mayMove, selection } from "./report.ts";
 import { views } from "./session.ts";
 import { historyOf } from "./views.ts";
 
 const AGAIN_MS = 10_000;
 const COLUMNS = 300;
 const KINDS_MOST = 8;
-const HOUR_NS = 3_600_000_000_000n;
 const PRODUCTIVE = LOOKS.findIndex((look) => look.name === "productive");
 
 const isGood = (part: Part): boolean => part.look === PRODUCTIVE;
@@ -46,10 +45,7 @@ export function OverTime(props: {
         { project, run, time: selection(time), columns: COLUMNS, rollingNs: used },
         { signal },
       ),
-    () =>
-      isLive(report.state) && time.asOf === undefined && time.to === undefined
-        ? AGAIN_MS
-        : undefined,
+    () => (mayMove(report, time) ? AGAIN_MS : undefined),
   );
   const history = useMemo(() => (value === undefined ? undefined : historyOf(value)), [value]);
   const zoom = (from: number | undefined, to: number | undefined): void => {

@@ -42,10 +42,3 @@ export function RunFrame(props: {
     </main>
   );
 }
-
-/** As the server takes it; it also says what is wrong with it. */
-export function selection(time: TimeQuery): Record<string, unknown> {
-  const { from, to, last, asOf } = time;
-  const lastNs = last !== undefined && /^\d{1,18}$/.test(last) ? BigInt(last) : undefined;
-  return { from, to, lastNs: last === undefined ? undefined : (lastNs ?? -1n), asOf };
-}

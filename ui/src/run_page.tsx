@@ -1,5 +1,4 @@
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
 import {
   type AttemptSummary,
   AttemptEnd,
@@ -10,18 +9,14 @@ import {
   type Report,
 } from "../gen/headway/v1/report_pb.js";
 import { runAddress, type TimeQuery } from "./address.ts";
-import { useAnswer } from "./answer.ts";
 import { colorOf, isCrossedOut, labelOf, lookOf } from "./categories.ts";
-import { count, duration, percent, UNKNOWN } from "./format.ts";
-import { useLive } from "./live.tsx";
+import { count, duration, HOUR_NS, percent, UNKNOWN } from "./format.ts";
 import { OverTime } from "./over_time.tsx";
 import { Failure, isLive, Scroll, Skeleton, State, Time, useTitle, Value } from "./parts.tsx";
-import { RunFrame, selection } from "./run_frame.tsx";
-import { runs } from "./session.ts";
+import { useReport } from "./report.ts";
+import { RunFrame } from "./run_frame.tsx";
 
-const AGAIN_MS = 2_000;
 const ROWS_LIMIT = 200; // of attempts and disruptions; the last ones
-const HOUR_NS = 3_600_000_000_000n;
 
 const WINDOWS: [label: string, hours: bigint][] = [
   ["1 h", 1n],
@@ -32,17 +27,7 @@ const WINDOWS: [label: string, hours: bigint][] = [
 export function RunPage(props: { project: string; run: string; time: TimeQuery }): JSX.Element {
   const { project, run, time } = props;
   useTitle(run);
-  const [moving, setMoving] = useState(false);
-  const live = useLive(project, run, moving);
-  const { value, error, stale } = useAnswer(
-    JSON.stringify([project, run, time]),
-    (signal) => runs.getReport({ project, run, time: selection(time) }, { signal }),
-    (report) => {
-      return mayMove(report, time) && live.state !== "on" ? AGAIN_MS : undefined;
-    },
-    live.changes,
-  );
-  useEffect(() => setMoving(mayMove(value, time)), [value, time]);
+  const { value, error, stale, live } = useReport(project, run, time);
   return (
     <RunFrame project={project} run={run} part="overview" time={time} live={live}>
       {!stale && <Failure error={error} />}
@@ -61,12 +46,6 @@ export function RunPage(props: { project: string; run: string; time: TimeQuery }
       )}
     </RunFrame>
   );
-}
-
-/** Whether what is shown of it changes by itself. */
-function mayMove(report: Report | undefined, time: TimeQuery): boolean {
-  const moves = time.asOf === undefined && time.to === undefined;
-  return report !== undefined && isLive(report.state) && moves;
 }
 
 function Headline({ report }: { report: Report }): JSX.Element {

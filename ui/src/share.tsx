@@ -3,11 +3,10 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Link } from "../gen/headway/v1/link_service_pb.js";
 import { useAnswer } from "./answer.ts";
-import { toMillis } from "./format.ts";
+import { HOUR_NS, toMillis } from "./format.ts";
 import { Failure, Scroll, Skeleton, Time } from "./parts.tsx";
 import { explain, links, may, runs } from "./session.ts";
 
-const HOUR_NS = 3_600_000_000_000n;
 const LIFETIMES: [label: string, hours: bigint][] = [
   ["1 hour", 1n],
   ["1 day", 24n],

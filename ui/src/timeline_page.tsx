@@ -7,17 +7,16 @@ import { useAnswer } from "./answer.ts";
 import { colorOf, isCrossedOut, LOOKS, lookOf } from "./categories.ts";
 import { count, duration, exactTime, percent } from "./format.ts";
 import { type Row, rowsOf } from "./records.ts";
-import { useLive } from "./live.tsx";
 import { Failure, isLive, Scroll, Skeleton, State, Time, useTitle, Value } from "./parts.tsx";
-import { RunFrame, selection } from "./run_frame.tsx";
-import { records, runs, views } from "./session.ts";
+import { useReport } from "./report.ts";
+import { RunFrame } from "./run_frame.tsx";
+import { records, views } from "./session.ts";
 import type { Lane } from "./timeline/lanes.ts";
 import type { Mark } from "./timeline/painter.ts";
 import { type Attempt, type Chosen, Timeline } from "./timeline/timeline.tsx";
 import { clamp, lengthOf, type Window } from "./timeline/window.ts";
 import { type Intervals, lanesOf } from "./views.ts";
 
-const AGAIN_MS = 2_000;
 const ADDRESS_MS = 250; // of no movement, after which the address has the window
 const COLUMNS_MOST = 4_000;
 
@@ -32,15 +31,8 @@ export function TimelinePage(props: PageProps): JSX.Element {
   useTitle(`${run} · timeline`);
   // All of it: which part is looked at is a matter of the window.
   const { asOf } = time;
-  const [moving, setMoving] = useState(false);
-  const live = useLive(project, run, moving);
-  const { value, error, stale } = useAnswer(
-    JSON.stringify(["timeline", project, run, asOf]),
-    (signal) => runs.getReport({ project, run, time: { ...selection({ asOf }) } }, { signal }),
-    (report) => (mayMove(report, asOf) && live.state !== "on" ? AGAIN_MS : undefined),
-    live.changes,
-  );
-  useEffect(() => setMoving(mayMove(value, asOf)), [value, asOf]);
+  const all = useMemo(() => (asOf === undefined ? {} : { asOf }), [asOf]);
+  const { value, error, stale, live } = useReport(project, run, all);
   return (
     <RunFrame project={project} run={run} part="timeline" time={time} live={live}>
       {!stale && <Failure error={error} />}
@@ -54,9 +46,6 @@ export function TimelinePage(props: PageProps): JSX.Element {
     </RunFrame>
   );
 }
-
-const mayMove = (report: Report | undefined, asOf: string | undefined): boolean =>
-  report !== undefined && isLive(report.state) && asOf === undefined;
 
 /** The window of an address, in nanoseconds from the beginning; undefined: all. */
 function windowOf(time: TimeQuery, report: Report, all: Window): Window | undefined {
@@ -104,6 +93,8 @@ function Lanes(props: PageProps & { report: Report; origin: bigint; asOf: bigint
   const intervals = useRef<Intervals>(new Map());
   const window = chosenWindow ?? bounds;
 
+  const at = useCallback((ns: number): string => `@${origin + BigInt(Math.round(ns))}`, [origin]);
+
   // The address has the window, so that a link shows it; and what the address says is shown.
   const address = `${time.from ?? ""} ${time.to ?? ""} ${time.last ?? ""}`;
   const written = useRef(address);
@@ -118,7 +109,6 @@ function Lanes(props: PageProps & { report: Report; origin: bigint; asOf: bigint
   );
   useEffect(() => {
     const timer = setTimeout(() => {
-      const at = (ns: number): string => `@${origin + BigInt(Math.round(ns))}`;
       const kept: TimeQuery = time.asOf === undefined ? {} : { asOf: time.asOf };
       const now: TimeQuery =
         chosenWindow === undefined
@@ -136,7 +126,6 @@ function Lanes(props: PageProps & { report: Report; origin: bigint; asOf: bigint
 
   const ask = useCallback(
     async (part: Window, columns: number, signal: AbortSignal): Promise<Lane[]> => {
-      const at = (ns: number): string => `@${origin + BigInt(Math.round(ns))}`;
       const timeline = await views.getTimeline(
         {
           project,

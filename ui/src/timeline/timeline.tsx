@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { LOOKS } from "../categories.ts";
+import { onTheme, resolved } from "../colors.ts";
 import { duration, exactTime, percent } from "../format.ts";
 import { ticksOf } from "../time_scale.ts";
 import { at, type At, type Lane } from "./lanes.ts";
@@ -71,16 +72,8 @@ interface Layer {
 function paletteOf(element: HTMLElement): Palette {
   const style = getComputedStyle(element);
   const probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-  const resolved = (name: string): string => {
-    // A variable of light and dark is resolved by what uses it.
-    element.style.setProperty("--probe", `var(${name})`);
-    element.style.outlineColor = "var(--probe)";
-    const color = style.outlineColor;
-    element.style.removeProperty("outline-color");
-    element.style.removeProperty("--probe");
-    return color;
-  };
-  const colors = LOOKS.map((look) => resolved(`--category-${look.name}`));
+  const of = (name: string): string => resolved(element, `var(${name})`);
+  const colors = LOOKS.map((look) => of(`--category-${look.name}`));
   const pixels = new Uint32Array(colors.length);
   colors.forEach((color, i) => {
     if (probe === null) return;
@@ -93,12 +86,12 @@ function paletteOf(element: HTMLElement): Palette {
     colors,
     pixels,
     crossed: LOOKS.findIndex((look) => look.name === "wasted_progress"),
-    line: resolved("--line"),
-    text: resolved("--text"),
-    muted: resolved("--muted"),
-    ground: resolved("--ground"),
-    accent: resolved("--accent"),
-    alarm: resolved("--bad"),
+    line: of("--line"),
+    text: of("--text"),
+    muted: of("--muted"),
+    ground: of("--ground"),
+    accent: of("--accent"),
+    alarm: of("--bad"),
     font: `12px ${style.fontFamily}`,
   };
 }
@@ -132,14 +125,10 @@ export function Timeline(props: TimelineProps): JSX.Element {
     setWidth(element.clientWidth);
     const repaint = (): void => setPalette(paletteOf(element));
     repaint();
-    const scheme = matchMedia("(prefers-color-scheme: dark)");
-    scheme.addEventListener("change", repaint);
-    const themes = new MutationObserver(repaint);
-    themes.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    const themed = onTheme(repaint);
     return () => {
       observer.disconnect();
-      scheme.removeEventListener("change", repaint);
-      themes.disconnect();
+      themed();
     };
   }, []);
 
