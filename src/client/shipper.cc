@@ -103,7 +103,7 @@ Status Shipper::Journal::ReadSlots(std::uint64_t first, std::uint64_t count,
   const Result<std::size_t> got = ReadAt(source.fd.get(), slots->data(), count * kSlotBytes,
                                          journal::SlotOffset(first), source.path);
   if (!got.ok()) return got.status();
-  slots->resize(*got / kSlotBytes);
+  slots->resize(journal::CompleteSlots(slots->data(), *got));
   return OkStatus();
 }
 
@@ -168,9 +168,7 @@ Result<bool> Shipper::Journal::AddGaps(bool all, Load* load) {
 Result<bool> Shipper::Journal::AddTail(bool all, Load* load) {
   const Result<std::uint64_t> size = FileSize(source.fd.get(), source.path);
   if (!size.ok()) return size.status();
-  const std::uint64_t there = *size <= kHeaderBytes ? 0
-                                                    : std::min((*size - kHeaderBytes) / kSlotBytes,
-                                                               limits::kJournalRecords);
+  const std::uint64_t there = std::min(journal::SlotsOf(*size), limits::kJournalRecords);
   v1::JournalPiece* const piece = AddPiece(load);
   piece->set_final(all);
   piece->set_first_slot(kept.end);
@@ -323,7 +321,13 @@ Result<bool> Shipper::Round() {
   }
   int disagreements = 0;  // in a row
   bool alone = false;     // one journal at a time, to find out which one is refused
-  refusal_ = OkStatus();
+  const std::vector<Status>& unreadable = finder_.unreadable();
+  refusal_ = unreadable.empty() ? OkStatus() : unreadable.front();
+  if (unreadable.size() > 1) {
+    refusal_ = Status(refusal_.code(), refusal_.message() + " (and " +
+                                           std::to_string(unreadable.size() - 1) +
+                                           " more journals can't be read)");
+  }
   std::set<const Journal*> refused;
   const auto refuse = [&](const Journal* journal, Status why) {
     refused.insert(journal);

@@ -30,10 +30,12 @@ class Shipper {
 
   /// One round: looks for new journals and sends what is new. True: no writer of these journals is
   /// alive, and the server keeps all of them. After an error the next round goes on where the
-  /// server is. What the server refuses holds up nothing else, and is tried again each round.
+  /// server is. What can't be read, or what the server refuses, holds up nothing else, and is tried
+  /// again each round.
   Result<bool> Round();
 
-  /// Why the server refused a journal in the last round; OK: it took all.
+  /// Why a journal could not be read or was refused by the server in the last round; OK: it took
+  /// all.
   const Status& refusal() const { return refusal_; }
 
   /// Journals of which the server has all, for good, since the last call.

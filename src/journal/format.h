@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -93,6 +94,12 @@ Writer ToModelWriter(const Header& header);
 
 constexpr std::uint64_t SlotOffset(std::uint64_t slot) { return kHeaderBytes + slot * kSlotBytes; }
 
+/// Slots of a file of so many bytes. Of one that was cut off within a slot that counts: what is
+/// missing of it reads as zeros.
+constexpr std::uint64_t SlotsOf(std::uint64_t file_bytes) {
+  return file_bytes <= kHeaderBytes ? 0 : (file_bytes - kHeaderBytes + kSlotBytes - 1) / kSlotBytes;
+}
+
 /// One slot as four words. `meta` holds the checksum in its low half; `MetaHigh` makes its high
 /// half.
 struct Slot {
@@ -154,6 +161,14 @@ inline bool IsFinished(const Slot& slot, std::uint32_t salt, std::uint64_t index
          static_cast<std::uint32_t>(slot.meta) ==
              SlotCrc(salt, index, high, static_cast<std::uint64_t>(slot.time),
                      static_cast<std::uint64_t>(slot.a), static_cast<std::uint64_t>(slot.b));
+}
+
+/// How many slots `bytes` bytes that were read into `slots` are; what the last one lacks of its 32
+/// bytes becomes zeros.
+inline std::uint64_t CompleteSlots(Slot* slots, std::size_t bytes) noexcept {
+  const std::size_t count = (bytes + kSlotBytes - 1) / kSlotBytes;
+  std::memset(reinterpret_cast<char*>(slots) + bytes, 0, count * kSlotBytes - bytes);
+  return count;
 }
 
 /// Slots that a payload of `size` bytes takes, beyond its head.

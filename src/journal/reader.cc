@@ -127,7 +127,7 @@ struct JournalReader::Impl {
   Liveness liveness = Liveness::kUnknown;
 
   std::uint64_t file_bytes = 0;
-  std::uint64_t end = 0;         // slots that the file has in full
+  std::uint64_t end = 0;         // of its slots, the last of which it may have in part
   std::uint64_t position = 0;    // next slot to look at
   std::uint64_t last_valid = 0;  // one more than the last valid slot
   bool blocked = false;          // stopped at a hole of a living writer
@@ -158,19 +158,24 @@ struct JournalReader::Impl {
     const Result<std::uint64_t> size = bytes->Size();
     if (!size.ok()) return size.status();
     file_bytes = *size;
-    end = file_bytes <= kHeaderBytes ? 0 : (file_bytes - kHeaderBytes) / kSlotBytes;
-    end = std::min(end, limits::kJournalRecords);
+    end = std::min(SlotsOf(file_bytes), limits::kJournalRecords);
     buffer_begin = buffer_end = 0;
     return OkStatus();
   }
 
+  // How many there are.
+  Result<std::uint64_t> ReadSlots(std::uint64_t from, std::uint64_t count, Slot* out) const {
+    const Result<std::size_t> got = bytes->ReadAt(out, count * kSlotBytes, SlotOffset(from));
+    if (!got.ok()) return got.status();
+    return CompleteSlots(out, *got);
+  }
+
   Status Fill(std::uint64_t from) {
     const std::uint64_t count = std::min(kBufferSlots, end - from);
-    const Result<std::size_t> got =
-        bytes->ReadAt(buffer.data(), count * kSlotBytes, SlotOffset(from));
+    const Result<std::uint64_t> got = ReadSlots(from, count, buffer.data());
     if (!got.ok()) return got.status();
     buffer_begin = from;
-    buffer_end = from + *got / kSlotBytes;
+    buffer_end = from + *got;
     if (buffer_end < from + count) end = buffer_end;  // someone has cut the file meanwhile
     return OkStatus();
   }
@@ -181,8 +186,8 @@ struct JournalReader::Impl {
       std::copy_n(buffer.data() + (from - buffer_begin), count, out);
       return true;
     }
-    const Result<std::size_t> got = bytes->ReadAt(out, count * kSlotBytes, SlotOffset(from));
-    return got.ok() && *got == count * kSlotBytes;
+    const Result<std::uint64_t> got = ReadSlots(from, count, out);
+    return got.ok() && *got == count;
   }
 
   NameId NameOf(std::uint32_t id) {
@@ -303,8 +308,8 @@ bool JournalReader::Impl::Decode(std::uint64_t index, const Slot& slot, Record* 
 // written is finished by then, for its first word is stored last.
 bool JournalReader::Impl::Stays(std::uint64_t index, const Slot& slot) const {
   Slot now;
-  const Result<std::size_t> got = bytes->ReadAt(&now, kSlotBytes, SlotOffset(index));
-  return got.ok() && *got == kSlotBytes && std::memcmp(&now, &slot, kSlotBytes) == 0;
+  const Result<std::uint64_t> got = ReadSlots(index, 1, &now);
+  return got.ok() && *got == 1 && std::memcmp(&now, &slot, kSlotBytes) == 0;
 }
 
 // Tells the slots of a gap apart: never written (a hole) or changed afterwards.
@@ -342,7 +347,8 @@ void JournalReader::Impl::Put(FindingKind kind, std::uint64_t offset, ReadSummar
 // destroyed records left. A writer stores the first word of a slot last, so that a killed one
 // leaves slots whose first word is zero, a few if it had several threads. Slots with a first word
 // that does not fit were written and changed afterwards; a single one may also be the last record,
-// cut off where a copy of the file was.
+// cut off where a copy of the file was: with zeros in place of what is missing it is whole only if
+// nothing but zeros is missing.
 void JournalReader::Impl::ListTail(ReadSummary* summary) const {
   std::uint64_t torn = 0;
   ReadSummary changed;
@@ -363,7 +369,9 @@ void JournalReader::Impl::ListTail(ReadSummary* summary) const {
     }
     index += count;
   }
-  if (torn == 0 && SlotOffset(end) < file_bytes) torn = SlotOffset(end);
+  if (torn == 0 && end == limits::kJournalRecords && SlotOffset(end) < file_bytes) {
+    torn = SlotOffset(end);
+  }
   if (torn == 0) return;
   if (!MayStillWrite() && changed.corrupt > 1) {
     summary->corrupt += changed.corrupt;
@@ -605,13 +613,13 @@ Result<bool> EndedCleanly(const std::string& path) {
   std::uint64_t seen = 0;
   bool clean = false;
   bool ended = false;
-  std::uint64_t end = *size <= kHeaderBytes ? 0 : (*size - kHeaderBytes) / kSlotBytes;
+  std::uint64_t end = SlotsOf(*size);
   while (end > 0 && seen < kLookBack) {
     const std::uint64_t begin = end > kBufferSlots ? end - kBufferSlots : 0;
     const Result<std::size_t> got =
         ReadAt(fd->get(), buffer.data(), (end - begin) * kSlotBytes, SlotOffset(begin), path);
     if (!got.ok()) return got.status();
-    for (std::uint64_t i = *got / kSlotBytes; i > 0; --i) {
+    for (std::uint64_t i = CompleteSlots(buffer.data(), *got); i > 0; --i) {
       const Slot& slot = buffer[i - 1];
       if (slot.meta == 0 || !IsFinished(slot, salt, begin + i - 1)) continue;
       ++seen;

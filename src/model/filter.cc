@@ -246,13 +246,16 @@ class Parser {
   }
 
   Result<Node> Term() {
+    scanner_.SkipBlanks();
+    const std::size_t begin = scanner_.at();
     const bool negated = scanner_.TakeName("NOT");
+    if (!negated && !scanner_.Take("(")) return Comparison();
     if (depth_ == kFilterDepth) {
-      return scanner_.Fail(scanner_.at(), "more than " + std::to_string(kFilterDepth) +
-                                              " parentheses and NOTs within each other");
+      return scanner_.Fail(begin, "more than " + std::to_string(kFilterDepth) +
+                                      " parentheses and NOTs within each other");
     }
     ++depth_;
-    Result<Node> term = negated ? Term() : scanner_.Take("(") ? Parenthesis() : Comparison();
+    Result<Node> term = negated ? Term() : Parenthesis();
     --depth_;
     if (!negated || !term.ok()) return term;
     Node negation;

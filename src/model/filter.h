@@ -54,7 +54,8 @@ using FieldValue = std::variant<std::monostate, std::string, std::int64_t, doubl
 using FilterRow = std::function<FieldValue(std::size_t field, std::string_view key)>;
 
 inline constexpr std::size_t kFilterBytes = 4096;
-inline constexpr int kFilterDepth = 50;
+/// What databases parse, too, whatever is asked within them.
+inline constexpr int kFilterDepth = 10;
 
 class Filter {
  public:

@@ -188,12 +188,16 @@ TEST(Filter, SaysWhatIsWrongAndWhere) {
 }
 
 TEST(Filter, HasLimits) {
-  const std::string deep(kFilterDepth + 1, '(');
-  EXPECT_NE(Filter::Parse(deep + "name=a", RunFields()).status().message().find("within each"),
-            std::string::npos);
+  const std::string deep =
+      std::string(kFilterDepth, '(') + "name=a" + std::string(kFilterDepth, ')');
+  EXPECT_TRUE(Filter::Parse(deep, RunFields()).ok());
+  EXPECT_EQ(Filter::Parse("name=a AND (" + deep + ")", RunFields()).status().message(),
+            "column 22: more than 10 parentheses and NOTs within each other");
   std::string nots;
-  for (int i = 0; i < kFilterDepth + 1; ++i) nots += "NOT ";
-  EXPECT_FALSE(Filter::Parse(nots + "name=a", RunFields()).ok());
+  for (int i = 0; i < kFilterDepth; ++i) nots += "NOT ";
+  EXPECT_TRUE(Filter::Parse(nots + "name=a", RunFields()).ok());
+  EXPECT_FALSE(Filter::Parse(nots + "(name=a)", RunFields()).ok());
+  EXPECT_FALSE(Filter::Parse("NOT " + nots + "name=a", RunFields()).ok());
   const std::string wide(kFilterBytes, 'a');
   EXPECT_FALSE(Filter::Parse("name=" + wide, RunFields()).ok());
 }

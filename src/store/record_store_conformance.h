@@ -888,6 +888,19 @@ inline RunRow NewRun(const std::string& project, const std::string& name, std::i
 }
 
 // What a store answers to a filter, an order and pages is what the model says of each row.
+/// One that nests as deeply as filters may, with `comparison` wherever something is compared.
+inline std::string DeepestFilter(const std::string& comparison, std::mt19937_64* random) {
+  std::string text = comparison;
+  for (int depth = 0; depth < kFilterDepth;) {
+    const bool negated = depth + 2 <= kFilterDepth && (*random)() % 2 == 0;
+    text = (negated ? "NOT (" : "(") + text + ")";
+    depth += negated ? 2 : 1;
+    const std::string ahead = comparison + " AND " + comparison + " OR ";
+    if ((*random)() % 4 != 0) text = ahead + text;
+  }
+  return text;
+}
+
 TYPED_TEST_P(RecordStoreConformance, FiltersAndOrdersAsTheModelDoes) {
   std::mt19937_64 random(7);
   const auto one_of = [&random](const std::vector<std::string>& all) {
@@ -969,12 +982,13 @@ TYPED_TEST_P(RecordStoreConformance, FiltersAndOrdersAsTheModelDoes) {
   const auto row_of = [](const RunRow& row) {
     return [&row](std::size_t field, std::string_view key) { return RunRowValue(row, field, key); };
   };
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 400; ++i) {
     std::string text = one_of(comparisons);
     for (std::uint64_t more = random() % 4; more > 0; --more) {
       text = (random() % 3 == 0 ? "NOT (" + text + ")" : "(" + text + ")") +
              one_of({" AND ", " OR "}) + one_of(comparisons);
     }
+    if (i % 4 == 0) text = DeepestFilter(one_of(comparisons), &random);
     std::string order_text = one_of(fields);
     for (std::uint64_t more = random() % 3; more > 0; --more) {
       order_text += one_of({" desc", ""}) + ", " + one_of(fields);
@@ -1720,7 +1734,8 @@ TYPED_TEST_P(RecordStoreConformance, ItemsAreFilteredAndOrderedAsTheModelDoes) {
     return [&row](std::size_t field, std::string_view) { return ItemValue(row, field); };
   };
   for (int i = 0; i < 200; ++i) {
-    const std::string& text = filters[random() % filters.size()];
+    std::string text = filters[random() % filters.size()];
+    if (i % 4 == 0) text = DeepestFilter("insight_found = true", &random);
     const std::string& order_text = orders[random() % orders.size()];
     const Result<Filter> filter = Filter::Parse(text, fields);
     ASSERT_TRUE(filter.ok()) << text << ": " << filter.status().ToString();

@@ -43,7 +43,10 @@ Status SourceFinder::LookInto(const std::string& project, const std::string& run
     const std::string path = JoinPath(directory, name);
     if (known_.contains(path)) continue;
     Result<Source> source = OpenSource(path);
-    if (!source.ok()) continue;
+    if (!source.ok()) {
+      if (source.status().code() != Code::kNotFound) unreadable_.push_back(source.status());
+      continue;
+    }
     known_.insert(path);
     uids_.insert(ToHex(source->header.uid));
     if (scope_.uid && source->header.run_uid != *scope_.uid) continue;
@@ -53,6 +56,7 @@ Status SourceFinder::LookInto(const std::string& project, const std::string& run
 }
 
 Status SourceFinder::Look(const std::function<void(Source)>& found) {
+  unreadable_.clear();
   if (scope_.uid) return LookInto(scope_.project, scope_.run, found);
   const Result<std::vector<std::string>> projects = journal::ListProjects(scope_.dir);
   if (!projects.ok()) return projects.status();

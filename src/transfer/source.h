@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/files.h"
 #include "base/status.h"
@@ -63,13 +64,17 @@ class SourceFinder {
  public:
   explicit SourceFinder(Scope scope) : scope_(std::move(scope)) {}
 
-  /// Looks again. What can't be opened is asked for again the next time. Copies and imports are no
+  /// Looks again. What can't be opened is tried again the next time. Copies and imports are no
   /// journals of this machine, and not handed out unless the scope says so. An error says which
   /// directory can't be listed.
   Status Look(const std::function<void(Source)>& found);
 
   /// Uids of all journals there are, as of the last Look without a run's uid in its scope.
   const std::set<std::string>& uids() const { return uids_; }
+
+  /// Why journals could not be opened in the last Look, such as a damaged header: of each the file
+  /// and what is wrong with it. A writer's journal has its name only once its header is written.
+  const std::vector<Status>& unreadable() const { return unreadable_; }
 
  private:
   Status LookInto(const std::string& project, const std::string& run,
@@ -78,6 +83,7 @@ class SourceFinder {
   Scope scope_;
   std::set<std::string> known_;  // paths
   std::set<std::string> uids_;
+  std::vector<Status> unreadable_;
 };
 
 }  // namespace headway::transfer

@@ -762,3 +762,41 @@ def test_an_imported_run_is_shipped_where_it_is_named(
         assert headway("export", run, "--as", "jsonl", env=server.env).stdout == here
     refused = headway("ship", "renamed", env=server.env, code=1).stderr
     assert 'is kept here as one of run "recorded"' in refused
+
+
+def test_damaged_journals_hold_up_no_other(
+    headway: Headway, server: Server, tmp_path: Path
+) -> None:
+    for seed, run in enumerate(("cut", "header", "sound")):
+        headway(*train(headway, tmp_path, run, seed, 50))
+    of_run = {
+        run: next(path for path in journals(headway) if f"/{run}/" in str(path) and "-s-" not in
+                  path.name)
+        for run in ("cut", "header")
+    }  # fmt: skip
+    with of_run["header"].open("r+b") as file:
+        file.seek(100)
+        file.write(b"\0changed\0")
+    last = used(of_run["cut"].read_bytes())
+    with of_run["cut"].open("r+b") as file:
+        file.truncate(last - 28)  # within a record
+    assert "torn_tail" in headway("goodput", "cut", "--json").stdout
+    for _ in range(2):
+        said = headway("ship", env=server.env, code=3).stderr
+        assert f"{of_run['header']}: damaged header" in said
+    for run in ("cut", "sound"):
+        headway("ship", run, env=server.env)
+        same_everywhere(headway, server, run)
+    # And is not deleted with what the server has.
+    agent = headway.start("agent", "--keep", "1s", env=server.env)
+    assert agent.stderr is not None
+    assert f"{of_run['header']}: damaged header" in agent.stderr.readline()
+    wait_until(lambda: not of_run["cut"].exists(), "tidied up")
+    agent.terminate()
+    agent.communicate(timeout=30)
+    assert of_run["header"].exists()
+
+
+def used(data: bytes) -> int:
+    """Bytes up to the last slot of a journal that is not all zeros."""
+    return 4096 + -(-len(data[4096:].rstrip(b"\0")) // 32) * 32
