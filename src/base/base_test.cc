@@ -301,5 +301,14 @@ TEST(JoinPathTest, Joins) {
   EXPECT_EQ(JoinPath("/", "b"), "/b");
 }
 
+TEST(ShellWord, QuotesWhatAShellWouldTakeApart) {
+  EXPECT_EQ(ShellWord("llama-7b"), "llama-7b");
+  EXPECT_EQ(ShellWord("/a/b_c.d"), "/a/b_c.d");
+  EXPECT_EQ(ShellWord("a b"), "'a b'");
+  EXPECT_EQ(ShellWord("$(x)"), "'$(x)'");
+  EXPECT_EQ(ShellWord("it's"), "'it'\\''s'");
+  EXPECT_EQ(ShellWord(""), "''");
+}
+
 }  // namespace
 }  // namespace headway

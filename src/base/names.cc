@@ -1,5 +1,6 @@
 #include "base/names.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -100,6 +101,17 @@ Status CheckNewName(std::string_view what, std::string_view name) {
 Status CheckGivenName(std::string_view what, std::string_view name) {
   if (!name.empty()) return CheckNewName(what, name);
   return {Code::kInvalidArgument, std::string(what) + " must not be empty"};
+}
+
+std::string ShellWord(std::string_view text) {
+  const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+           std::string_view("_@%+=:,./-").find(c) != std::string_view::npos;
+  });
+  if (plain && !text.empty()) return std::string(text);
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
 }
 
 }  // namespace headway

@@ -22,4 +22,7 @@ Status CheckNewName(std::string_view what, std::string_view name);
 /// The same where there has to be one.
 Status CheckGivenName(std::string_view what, std::string_view name);
 
+/// `text` as one word of a POSIX shell, quoted if need be.
+std::string ShellWord(std::string_view text);
+
 }  // namespace headway

@@ -1,6 +1,8 @@
 #include <optional>
 #include <string>
 
+#include "base/clock.h"
+#include "base/limits.h"
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/place.h"
@@ -157,6 +159,10 @@ class LinkCommand final : public Command {
   Result<int> Run(const Context& context) override {
     if (expires_ && *expires_ == 0) {
       return Status(Code::kInvalidArgument, "--expires is above 0");
+    }
+    if (expires_.value_or(0) > limits::kLinkDaysMost * 24 * 3600 * kNanosPerSecond) {
+      return Status(Code::kInvalidArgument,
+                    "--expires is at most " + std::to_string(limits::kLinkDaysMost) + "d");
     }
     HEADWAY_RETURN_IF_ERROR(ResolveServerOnly(&place_, "links lead to runs of"));
     HEADWAY_RETURN_IF_ERROR(Create(context, place_, run_, view_, expires_.value_or(0)));

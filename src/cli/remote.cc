@@ -345,7 +345,8 @@ Result<Shipped> Ship(const ShipOptions& options) {
   }
   return Shipped{.journals = static_cast<std::int64_t>(shipper.journals()),
                  .slots = static_cast<std::int64_t>(shipper.slots_sent()),
-                 .removed = static_cast<std::int64_t>(shipper.removed().size())};
+                 .removed = static_cast<std::int64_t>(shipper.removed().size()),
+                 .left_out = static_cast<std::int64_t>(shipper.left_out())};
 }
 
 }  // namespace headway::cli

@@ -55,8 +55,9 @@ struct ShipOptions {
 
 struct Shipped {
   std::int64_t journals = 0;
-  std::int64_t slots = 0;    ///< sent this time
-  std::int64_t removed = 0;  ///< journals of runs that were removed there for ever, and stay here
+  std::int64_t slots = 0;     ///< sent this time
+  std::int64_t removed = 0;   ///< journals of runs that were removed there for ever, and stay here
+  std::int64_t left_out = 0;  ///< copies and imports, which are sent where their run is named
 };
 
 /// Brings journals to a server. Unavailable: it could not be reached for as long as that; what it

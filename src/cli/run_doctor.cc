@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/names.h"
 #include "cli/text.h"
 #include "journal/directory.h"
 #include "journal/placement.h"

@@ -81,6 +81,7 @@ class ShipCommand final : public Command {
       sum.journals += shipped->journals;
       sum.slots += shipped->slots;
       sum.removed += shipped->removed;
+      sum.left_out += shipped->left_out;
     }
     if (place_.json) {
       std::string text;
@@ -95,6 +96,11 @@ class ShipCommand final : public Command {
       *context.out << place_.server << " has " << ShowCount(sum.journals)
                    << (sum.journals == 1 ? " journal" : " journals") << ", " << ShowCount(sum.slots)
                    << " slots sent this time\n";
+      if (sum.left_out > 0 && !run_) {
+        *context.out << "not sent: " << ShowCount(sum.left_out)
+                     << (sum.left_out == 1 ? " journal that was" : " journals that were")
+                     << " imported or copied; headway ship RUN sends those of a run\n";
+      }
     }
     // Whoever asked for that run alone has none of it there.
     return run_ && sum.removed > 0 ? 1 : 0;

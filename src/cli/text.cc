@@ -246,17 +246,6 @@ std::string WrapBeside(std::string_view text, std::size_t width, std::size_t col
   return out;
 }
 
-std::string ShellWord(std::string_view text) {
-  const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-           std::string_view("_@%+=:,./-").find(c) != std::string_view::npos;
-  });
-  if (plain && !text.empty()) return std::string(text);
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 std::string Closest(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
   // A third of the word may be wrong; more is no typing error any more.

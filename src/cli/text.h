@@ -60,9 +60,6 @@ std::string Wrap(std::string_view text, std::size_t width, std::size_t indent);
 /// `width` - `column` columns, every line but the first begins with `column` blanks.
 std::string WrapBeside(std::string_view text, std::size_t width, std::size_t column);
 
-/// `text` as one word of a POSIX shell, quoted if need be.
-std::string ShellWord(std::string_view text);
-
 /// The candidate with the fewest edits away from `word`; empty when none is close.
 std::string Closest(std::string_view word, const std::vector<std::string>& candidates);
 

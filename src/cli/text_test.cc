@@ -93,15 +93,6 @@ TEST(ShowHundredths, HasTwoDecimals) {
   EXPECT_EQ(ShowHundredths(10000), "100.00 %");
 }
 
-TEST(ShellWord, QuotesWhatAShellWouldTakeApart) {
-  EXPECT_EQ(ShellWord("llama-7b"), "llama-7b");
-  EXPECT_EQ(ShellWord("/a/b_c.d"), "/a/b_c.d");
-  EXPECT_EQ(ShellWord("a b"), "'a b'");
-  EXPECT_EQ(ShellWord("$(x)"), "'$(x)'");
-  EXPECT_EQ(ShellWord("it's"), "'it'\\''s'");
-  EXPECT_EQ(ShellWord(""), "''");
-}
-
 TEST(Printable, LetsNothingMoveTheCursor) {
   EXPECT_EQ(PrintableLine("plain äöü 漢字"), "plain äöü 漢字");
   EXPECT_EQ(PrintableLine("a\x1b[31mb"), "a\\x1b[31mb");

@@ -46,6 +46,8 @@ class Shipper {
   std::uint64_t slots_sent() const { return slots_sent_; }
   /// Journals that were found, and that the server keeps, or will.
   std::size_t journals() const { return journals_.size() + complete_ - removed_.size(); }
+  /// Copies and imports that were found and not sent, for no run was named.
+  std::size_t left_out() const { return finder_.left_out(); }
   /// Of each of those of runs that were removed there for ever the run's name.
   const std::vector<std::string>& removed() const { return removed_; }
 

@@ -384,6 +384,12 @@ Result<std::string> Masker::Mask(std::string_view text) const {
   return finder.Replace();
 }
 
+std::string MaskedText(std::string_view text) {
+  Finder finder(text);
+  finder.FindAll();
+  return finder.Replace();
+}
+
 Result<std::string> MaskedTail(const Masker& masker, std::string_view raw, bool cut,
                                std::size_t limit) {
   if (cut) {

@@ -39,6 +39,9 @@ class Masker {
   std::unique_ptr<Patterns> patterns_;
 };
 
+/// `text` as a Masker without patterns of the caller's makes it. Safe from any thread.
+std::string MaskedText(std::string_view text);
+
 /// The end of a stream for keeping: masked, and then cut to its last `limit` bytes at a character
 /// boundary. `cut`: `raw` itself is the end of something longer; its first line may begin within a
 /// secret and is left out. Errors and cost as of Mask.

@@ -504,6 +504,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     request_.peer = peer_;
     for (const auto& field : head) {
       request_.headers.emplace_back(Lower(field.name_string()), field.value());
+      auto& [name, value] = request_.headers.back();
+      if (name == "content-encoding") value = Lower(value);  // as the names of encodings are
     }
     only_head_ = head.method() == http::verb::head;
   }
@@ -511,9 +513,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Why a well-formed head is refused.
   std::optional<HttpResponse> Judge() {
     const bool since_1_1 = parser_->get().version() >= 11;
-    std::size_t hosts = 0;
+    // What whoever is between may have read another one of.
+    std::array<std::pair<std::string_view, int>, 4> once = {
+        {{"Host", 0}, {"Authorization", 0}, {"Content-Type", 0}, {"Content-Encoding", 0}}};
     for (const auto& [name, value] : request_.headers) {
-      if (name == "host") ++hosts;
+      for (auto& [single, count] : once) {
+        if (name == Lower(single)) ++count;
+      }
       // Whoever is between may have seen another end of the body than we do.
       if (name == "transfer-encoding" && (Lower(value) != "chunked" || !since_1_1)) {
         return Plain(http::status::bad_request,
@@ -523,8 +529,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
         return Plain(http::status::expectation_failed, "Expect is 100-continue or none here");
       }
     }
-    if (hosts > 1 || (hosts == 0 && since_1_1)) {
-      return Plain(http::status::bad_request, "a request has one Host header");
+    for (const auto& [single, count] : once) {
+      if (count > 1 || (count == 0 && since_1_1 && single == "Host")) {
+        return Plain(http::status::bad_request,
+                     "a request has one " + std::string(single) + " header");
+      }
     }
     const std::string_view target = parser_->get().target();
     if (!SplitTarget(target, &request_)) {

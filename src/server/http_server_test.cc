@@ -639,6 +639,8 @@ TEST_P(HttpServerTest, RefusesBadRequests) {
       {"GET / TEA/1.1\r\n\r\n", 400},
       {"GET / HTTP/1.1\r\n\r\n", 400},
       {Get("/", "Host: other\r\n"), 400},
+      {Get("/", "Authorization: Bearer a\r\nauthorization: Bearer b\r\n"), 400},
+      {Get("/", "Content-Encoding: gzip\r\nContent-Encoding: identity\r\n"), 400},
       {Get("no-path"), 400},
       {Get("*"), 400},
       {Get("http://"), 400},

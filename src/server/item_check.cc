@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -92,17 +93,6 @@ Status CheckString(const std::string& path, std::string_view name, const std::st
   return CheckNewName(path, value);
 }
 
-Status MaskString(const std::string& path, std::string_view name, std::string* value) {
-  static const Masker* const kMasker = new Masker(*Masker::Make({}));
-  if (!IsOneOf(name, kTexts) && !IsOneOf(name, kPages) && !IsOneOf(name, kPlaces)) {
-    return OkStatus();
-  }
-  Result<std::string> masked = kMasker->Mask(*value);
-  if (!masked.ok()) return Bad(path + ": " + masked.status().message());
-  *value = *std::move(masked);
-  return OkStatus();
-}
-
 Status CheckInteger(const std::string& path, std::string_view name, std::int64_t value) {
   if (value < 0) return Bad(path + " is below 0");
   if (value > kItemTimeMost && (name.ends_with("_time") || name.ends_with("_ns"))) {
@@ -127,7 +117,7 @@ Status CheckField(const std::string& path, const FieldDescriptor& field, Message
     case FieldDescriptor::CPPTYPE_STRING: {
       std::string value = reflection.GetString(*message, &field);
       HEADWAY_RETURN_IF_ERROR(CheckString(path, name, value));
-      HEADWAY_RETURN_IF_ERROR(MaskString(path, name, &value));
+      value = MaskedText(value);
       HEADWAY_RETURN_IF_ERROR(CheckString(path, name, value));  // it may be longer now
       reflection.SetString(message, &field, std::move(value));
       return OkStatus();
@@ -158,9 +148,23 @@ Status CheckElement(const std::string& path, const FieldDescriptor& field, int i
     return CheckItem(path, reflection.MutableRepeatedMessage(message, &field, i));
   }
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
-    return CheckGivenName(path, reflection.GetRepeatedString(*message, &field, i));
+    const std::string value = MaskedText(reflection.GetRepeatedString(*message, &field, i));
+    reflection.SetRepeatedString(message, &field, i, value);
+    return CheckGivenName(path, value);
   }
   return {Code::kInternal, path + " is of a type that nobody checks"};
+}
+
+// Lists of texts are of names, each of which is in it once.
+void KeepEachOnce(const FieldDescriptor& field, Message* message) {
+  const Reflection& reflection = *message->GetReflection();
+  std::set<std::string> seen;
+  int kept = 0;
+  for (int i = 0; i < reflection.FieldSize(*message, &field); ++i) {
+    if (!seen.insert(reflection.GetRepeatedString(*message, &field, i)).second) continue;
+    reflection.SwapElements(message, &field, i, kept++);
+  }
+  while (reflection.FieldSize(*message, &field) > kept) reflection.RemoveLast(message, &field);
 }
 
 }  // namespace
@@ -179,6 +183,7 @@ Status CheckItem(const std::string& path, Message* message) {
     for (int i = 0; i < count; ++i) {
       HEADWAY_RETURN_IF_ERROR(CheckElement(at + "[" + std::to_string(i) + "]", *field, i, message));
     }
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) KeepEachOnce(*field, message);
   }
   return OkStatus();
 }

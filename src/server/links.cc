@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/limits.h"
+#include "base/names.h"
 #include "base/sha256.h"
 #include "base/time_format.h"
 #include "server/tokens.h"
@@ -271,6 +272,7 @@ HttpResponse Links::AnswerPage(const HttpRequest& request) {
                : Page(500, "the run of this link can't be read now\n");
   }
   if (!NoteUse(**caller).ok()) return Page(503, "this server can't write down now who asks\n");
+  const std::string of_run = ToHex(run->uid) + " --project " + ShellWord(run->project);
   return Page(200, "run \"" + run->name + "\" of project \"" + run->project + "\", until " +
                        FormatTime(WallNs{(*caller)->expires}) +
                        "\n\nThe last part of this address (from hw_link_ on, without what follows "
@@ -278,8 +280,7 @@ HttpResponse Links::AnswerPage(const HttpRequest& request) {
                        "  export HEADWAY_SERVER=...   # this address up to /share\n"
                        "  export HEADWAY_TOKEN=...\n"
                        "  headway goodput " +
-                       ToHex(run->uid) + " --project '...'\n  headway metrics " + ToHex(run->uid) +
-                       " --project '...'\n");
+                       of_run + "\n  headway metrics " + of_run + "\n");
 }
 
 }  // namespace headway::server

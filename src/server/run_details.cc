@@ -11,6 +11,7 @@
 #include "base/json_writer.h"
 #include "base/limits.h"
 #include "base/names.h"
+#include "model/mask.h"
 #include "wire/run.h"
 
 namespace headway::server {
@@ -111,7 +112,20 @@ void KeepMasked(const Map& before, Map* after) {
   }
 }
 
+// Texts, of which only a part is a secret.
+constexpr std::string RunDetails::*kTexts[] = {&RunDetails::artifacts, &RunDetails::error};
+
 }  // namespace
+
+Status CheckRequestId(const std::string& request_id, const std::string& uid) {
+  if (request_id.size() > limits::kRequestIdBytes) {
+    return Bad("a request_id has at most " + std::to_string(limits::kRequestIdBytes) + " bytes");
+  }
+  if (!request_id.empty() && !uid.empty()) {
+    return Bad("a request has a request_id or a uid, not both: by either it is known again");
+  }
+  return OkStatus();
+}
 
 Status CheckDetails(const v1::Run& values) {
   HEADWAY_RETURN_IF_ERROR(CheckNewName("the group", values.group()));
@@ -171,6 +185,9 @@ Result<RunDetails> UpdateDetails(const RunDetails& details, const v1::UpdateRunR
   }
   KeepMasked(details.software, &updated.software);
   KeepMasked(details.system, &updated.system);
+  for (const auto text : kTexts) {
+    if (updated.*text == MaskedText(details.*text)) updated.*text = details.*text;
+  }
   // What came to be too much by being added to.
   v1::Run whole;
   wire::Fill(updated, &whole);
@@ -201,6 +218,7 @@ FlatConfig FlatOf(const std::map<std::string, std::string>& said) {
 RunDetails Masked(RunDetails details) {
   Mask(&details.software);
   Mask(&details.system);
+  for (const auto text : kTexts) details.*text = MaskedText(details.*text);
   return details;
 }
 

@@ -11,6 +11,10 @@
 
 namespace headway::server {
 
+/// How a request that makes something is known again. InvalidArgument: by a request_id that is too
+/// long, or also by a uid.
+Status CheckRequestId(const std::string& request_id, const std::string& uid);
+
 /// What a request may set of a run. InvalidArgument: too much of it, or a phase that is none.
 Status CheckDetails(const v1::Run& values);
 
@@ -21,8 +25,8 @@ Result<RunDetails> UpdateDetails(const RunDetails& details, const v1::UpdateRunR
 /// What was said of a run's software or system, as a configuration, without secrets.
 FlatConfig FlatOf(const std::map<std::string, std::string>& said);
 
-/// `details` as they leave the server: what is a secret by FlatOf is "***". Where an update brings
-/// that back, it changes nothing.
+/// `details` as they leave the server: what is a secret by FlatOf is "***", and of texts what is
+/// one by a Masker "[masked]". Where an update brings that back, it changes nothing.
 RunDetails Masked(RunDetails details);
 
 }  // namespace headway::server

@@ -4,6 +4,7 @@
 
 #include "base/limits.h"
 #include "server/message_parts.h"
+#include "server/run_details.h"
 
 namespace headway::server {
 namespace {
@@ -21,9 +22,7 @@ Result<std::string> RunItems::LabelOf(const store::ItemRow& item) const {
 Result<store::ItemUid> RunItems::UidFor(const store::RunRow& run, const std::string& uid,
                                         const std::string& request_id) const {
   const std::string noun(kind_.noun);
-  if (request_id.size() > limits::kRequestIdBytes) {
-    return Bad("a request_id has at most " + std::to_string(limits::kRequestIdBytes) + " bytes");
-  }
+  HEADWAY_RETURN_IF_ERROR(CheckRequestId(request_id, uid));
   if (!uid.empty()) {
     const Result<store::ItemUid> parsed = ParseUid<store::ItemUid>(uid);
     if (!parsed.ok()) {

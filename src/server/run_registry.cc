@@ -173,9 +173,7 @@ Result<v1::CreateRunResponse> RunRegistry::Create(const Caller& caller,
     return Bad("run.project is another project than the request's");
   }
   if (!caller.run.empty() && row.name != caller.run) return OnlyItsRun(caller);
-  if (request.request_id().size() > limits::kRequestIdBytes) {
-    return Bad("a request_id has at most " + std::to_string(limits::kRequestIdBytes) + " bytes");
-  }
+  HEADWAY_RETURN_IF_ERROR(CheckRequestId(request.request_id(), values.uid()));
   row.uid = RandomUid<RunUid>();
   if (!values.uid().empty()) {
     const Result<RunUid> uid = ParseUid<RunUid>(values.uid());

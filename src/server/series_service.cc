@@ -125,7 +125,10 @@ Result<v1::WritePointsResponse> SeriesService::Write(const Caller& caller,
     kept.times_ns.assign(frame.times().begin(), frame.times().end());
     kept.steps.assign(frame.steps().begin(), frame.steps().end());
     for (const std::int64_t step : kept.steps) {
-      if (!IsStep(step) && step != kNoStep) return Bad("a step is not below 0");
+      if (!IsStep(step) && step != kNoStep) {
+        return Bad("step " + std::to_string(step) + ": a step is from 0 to " +
+                   std::to_string(kLastStep));
+      }
     }
     for (const v1::PointColumn& column : frame.columns()) {
       HEADWAY_RETURN_IF_ERROR(CheckSeriesName(column.name(), column.unit()));

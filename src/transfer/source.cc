@@ -50,7 +50,11 @@ Status SourceFinder::LookInto(const std::string& project, const std::string& run
     known_.insert(path);
     uids_.insert(ToHex(source->header.uid));
     if (scope_.uid && source->header.run_uid != *scope_.uid) continue;
-    if (scope_.foreign || IsOriginal(*source)) found(*std::move(source));
+    if (scope_.foreign || IsOriginal(*source)) {
+      found(*std::move(source));
+    } else {
+      ++left_out_;
+    }
   }
   return OkStatus();
 }

@@ -76,6 +76,9 @@ class SourceFinder {
   /// and what is wrong with it. A writer's journal has its name only once its header is written.
   const std::vector<Status>& unreadable() const { return unreadable_; }
 
+  /// Copies and imports that were found so far and not handed out.
+  std::size_t left_out() const { return left_out_; }
+
  private:
   Status LookInto(const std::string& project, const std::string& run,
                   const std::function<void(Source)>& found);
@@ -84,6 +87,7 @@ class SourceFinder {
   std::set<std::string> known_;  // paths
   std::set<std::string> uids_;
   std::vector<Status> unreadable_;
+  std::size_t left_out_ = 0;
 };
 
 }  // namespace headway::transfer

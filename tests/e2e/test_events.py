@@ -278,6 +278,9 @@ def test_hostile_values_are_refused_by_name(headway: Headway, server: Server) ->
     assert refused(server, "EventService/CreateEvent", run="x", event=EVENT)[1] == "not_found"
     long = refused(server, "EventService/CreateEvent", run="r", event=EVENT, requestId="x" * 129)
     assert "request_id" in long[2]
+    both = EVENT | {"uid": "1" * 32}
+    known = refused(server, "EventService/CreateEvent", run="r", event=both, requestId="once")
+    assert "a request_id or a uid, not both" in known[2]
     assert uids(server) == []
     # What is as large as it may be, and odd but allowed, comes back as it was.
     kept = create(server, "r", displayName="'; DROP TABLE run_item; -- 漢字 👩‍🚀",
@@ -294,8 +297,16 @@ def test_secrets_in_texts_and_addresses_are_masked(server: Server) -> None:
               "details": f"connect to postgres://u:{secret}@db/x failed",
               "recommendedActions": [{"description": f"export API_KEY={secret}",
                                       "documentationUrl": f"https://u:{secret}@host/x"}]}
-    event = create(server, analyzerReports=[report], evidence=[{"text": f"password={secret}"}])
+    said = f"password={secret}"
+    evidence = {"text": said, "what": said, "metric": said, "unit": said}
+    event = create(server, analyzerReports=[report | {"version": said}],
+                   evidence=[evidence], displayName=f"token={secret}",
+                   scope={"hosts": [said, "h", said], "layer": said})  # fmt: skip
+    assert event["scope"]["hosts"] == ["password=[masked]", "h"], "each once"
     assert secret not in json.dumps(event) and "[masked]" in json.dumps(event)
+    told = {"host": "h", "address": f"grpc://u:{secret}@h:9999"}
+    target = call(server, "ProfileService/CreateProfilerTarget", run="r", target=told)["target"]
+    assert target["address"] == "grpc://u:[masked]@h:9999"
     assert not any(secret.encode() in path.read_bytes()
                    for path in (server.folder / "server").rglob("*") if path.is_file())
 

@@ -233,6 +233,7 @@ def test_changes_do_not_get_lost(headway: Headway, server: Server) -> None:
         assert refused(server, "RunService/UpdateRun", run="r", **bad)[1] == "invalid_argument", bad
     for bad in ({}, {"run": {}}, {"run": {"name": "a\x00b"}}, {"run": {"name": "a", "uid": "1"}},
                 {"run": {"name": "x" * 257}}, {"run": {"name": "x"}, "requestId": "x" * 129},
+                {"run": {"name": "x", "uid": "1" * 32}, "requestId": "either"},
                 {"run": {"name": "x", "project": "other"}}):  # fmt: skip
         assert refused(server, "RunService/CreateRun", **bad)[1] == "invalid_argument", bad
     # A uid is one run, wherever.
@@ -360,3 +361,18 @@ def test_a_project_keeps_what_it_may(headway: Headway, server: Server) -> None:
     for bad in ({"project": "p", "quotaBytes": "-1"}, {"project": "p", "retentionNs": "-1"},
                 {"project": "a\nb"}, {"project": ""}, {}):  # fmt: skip
         assert refused(server, "ProjectService/PutProject", **bad)[1] == "invalid_argument", bad
+
+
+def test_secrets_in_what_is_said_of_a_run(server: Server) -> None:
+    secret = "hunter2hunter2"
+    said = {"errorDetails": f"lost https://u:{secret}@store/x",
+            "artifactsUri": f"s3://u:{secret}@b/x"}  # fmt: skip
+    made = call(server, "RunService/CreateRun", run={"name": "r", **said})["run"]
+    shown = {key: made[key] for key in said}
+    assert shown == {key: text.replace(secret, "[masked]") for key, text in said.items()}
+    # What comes back as it was shown changes nothing.
+    call(server, "RunService/UpdateRun", run="r", values=shown)
+    assert any(secret.encode() in path.read_bytes()
+               for path in (server.folder / "server").rglob("*") if path.is_file())  # fmt: skip
+    for answer in (call(server, "RunService/GetRun", run="r"), call(server, "RunService/ListRuns")):
+        assert secret not in json.dumps(answer) and "[masked]" in json.dumps(answer)

@@ -219,7 +219,9 @@ def test_a_supervised_run_is_sent_by_itself(
 ) -> None:
     trainer = headway.start(*train(headway, tmp_path, "r", 1, 800), env=server.env)
     wait_until(lambda: headway("goodput", "r", env=server.env, code=None).returncode == 0, "it")
-    assert headway.json("goodput", "r", env=server.env)["state"] in ("running", "restarting")
+    # The supervisor's journal may be there before the process has recorded anything.
+    wait_until(lambda: headway.json("goodput", "r", env=server.env)["state"] in
+               ("running", "restarting"), "records")  # fmt: skip
     _, err = trainer.communicate(timeout=120)
     assert trainer.returncode == 0 and "sending" not in err, err
     same_everywhere(headway, server, "r")
