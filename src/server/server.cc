@@ -15,6 +15,7 @@
 #include "base/files.h"
 #include "base/limits.h"
 #include "base/time_format.h"
+#include "formats/otlp/writer.h"
 #include "formats/prometheus/writer.h"
 #include "net/url.h"
 #include "server/access.h"
@@ -229,6 +230,25 @@ struct Server::Impl {
   }
 
   HttpResponse Answer(const HttpRequest& request) {
+    HttpResponse response = Respond(request);
+    // Where the server keeps what it has its log tells. (A protobuf would have to be taken apart.)
+    if (response.status >= 429 && response.type != otlp::kProtobufContentType) {
+      HideDirectory(&response.body);
+    }
+    return response;
+  }
+
+  void HideDirectory(std::string* text) const {
+    constexpr std::string_view kHidden = "DIR/server/";
+    const std::string directory = store_path.substr(0, store_path.rfind('/') + 1);
+    if (directory.empty()) return;
+    for (std::size_t at = 0; (at = text->find(directory, at)) != std::string::npos;) {
+      text->replace(at, directory.size(), kHidden);
+      at += kHidden.size();
+    }
+  }
+
+  HttpResponse Respond(const HttpRequest& request) {
     if (std::optional<HttpResponse> refusal = RefuseByName(request)) return *std::move(refusal);
     if (ForeignPoints::Has(request.path)) return foreign.Answer(request);
     if (!IsPage(request.path)) return router.Answer(request);  // which refuses by the head, too

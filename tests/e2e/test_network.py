@@ -355,6 +355,7 @@ def test_full_disks_lose_nothing_that_was_recorded(
 
     told = wait_until(refusal, "a refusal")
     assert "full" in told or "space" in told, told
+    assert "DIR/server/" in told and str(small_disks[0]) not in told, told
     assert fleet.bytes_of().keys() == fleet.runs.keys()
     ballast.unlink()
     fleet.grows()
