@@ -45,6 +45,32 @@ HttpResponse Plain(int status, std::string body) {
   return response;
 }
 
+struct Form {
+  std::string_view body;
+  std::string_view encoding;  // empty: as it is
+  std::string_view tag;       // what tells it apart
+};
+
+// The smallest one that the client takes.
+Form FormOf(const PageFile& file, const HttpRequest& request) {
+  if (!file.brotli.empty() && Accepts(request, "br")) return {file.brotli, "br", "-br"};
+  if (!file.gzip.empty() && Accepts(request, "gzip")) return {file.gzip, "gzip", "-gz"};
+  return {file.body, "", ""};
+}
+
+HttpResponse Whole(const PageFile& file, const Form& form) {
+  HttpResponse response = {.type = std::string(file.type), .fixed_body = form.body};
+  if (!form.encoding.empty()) response.headers.emplace_back("Content-Encoding", form.encoding);
+  return response;
+}
+
+void Protect(HttpResponse* response) {
+  response->headers.emplace_back("Content-Security-Policy", kPolicy);
+  response->headers.emplace_back("Referrer-Policy", "no-referrer");
+  response->headers.emplace_back("Cross-Origin-Opener-Policy", "same-origin");
+  response->headers.emplace_back("Cross-Origin-Resource-Policy", "same-origin");
+}
+
 }  // namespace
 
 const PageFile* Pages::Find(std::string_view path) const {
@@ -54,6 +80,22 @@ const PageFile* Pages::Find(std::string_view path) const {
 
 bool Pages::Has(std::string_view path) const {
   return IsView(path) || path.starts_with(kAssets) || Find(path) != nullptr;
+}
+
+HttpResponse Pages::OrPage(HttpResponse text, const HttpRequest& request) const {
+  constexpr std::string_view kVary = "Accept, Accept-Encoding";
+  const PageFile* const index = Find(kIndex);
+  if (index == nullptr || text.status == 405 ||
+      request.Header("accept").find("text/html") == std::string_view::npos) {
+    text.headers.emplace_back("Vary", kVary);
+    return text;
+  }
+  HttpResponse page = Whole(*index, FormOf(*index, request));
+  page.status = text.status;
+  page.headers.emplace_back("Vary", kVary);
+  page.headers.emplace_back("Cache-Control", "no-store");
+  Protect(&page);
+  return page;
 }
 
 HttpResponse Pages::Answer(const HttpRequest& request) const {
@@ -70,29 +112,15 @@ HttpResponse Pages::Answer(const HttpRequest& request) const {
   }
   if (file == nullptr) return Plain(404, "there is no such file\n");
 
-  HttpResponse response = {.type = std::string(file->type), .fixed_body = file->body};
-  std::string tag = "\"" + std::string(file->hash);
-  if (!file->brotli.empty() && Accepts(request, "br")) {
-    response.fixed_body = file->brotli;
-    response.headers.emplace_back("Content-Encoding", "br");
-    tag += "-br";
-  } else if (!file->gzip.empty() && Accepts(request, "gzip")) {
-    response.fixed_body = file->gzip;
-    response.headers.emplace_back("Content-Encoding", "gzip");
-    tag += "-gz";
-  }
-  tag += "\"";
-  if (Holds(request.Header("if-none-match"), tag)) {
-    response = {.status = 304};
-  }
+  const Form form = FormOf(*file, request);
+  const std::string tag = "\"" + std::string(file->hash) + std::string(form.tag) + "\"";
+  HttpResponse response = Holds(request.Header("if-none-match"), tag) ? HttpResponse{.status = 304}
+                                                                      : Whole(*file, form);
   response.headers.emplace_back("ETag", tag);
   response.headers.emplace_back("Vary", "Accept-Encoding");
   response.headers.emplace_back("Cache-Control",
                                 file->forever ? "public, max-age=31536000, immutable" : "no-cache");
-  response.headers.emplace_back("Content-Security-Policy", kPolicy);
-  response.headers.emplace_back("Referrer-Policy", "no-referrer");
-  response.headers.emplace_back("Cross-Origin-Opener-Policy", "same-origin");
-  response.headers.emplace_back("Cross-Origin-Resource-Policy", "same-origin");
+  Protect(&response);
   return response;
 }
 

@@ -33,6 +33,9 @@ class Pages {
   /// As GET and HEAD are to be answered: from the client's own copy (304), or with the smallest
   /// form that it takes.
   HttpResponse Answer(const HttpRequest& request) const;
+  /// `text` for a program, and for a browser (which accepts text/html) the page, with the status of
+  /// `text`; neither is kept. What the page shows there it asks for itself.
+  HttpResponse OrPage(HttpResponse text, const HttpRequest& request) const;
 
  private:
   const PageFile* Find(std::string_view path) const;

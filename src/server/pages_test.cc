@@ -124,6 +124,27 @@ TEST(Pages, WhatTheClientHasIsNotSentAgain) {
   }
 }
 
+TEST(Pages, ALinkShowsBrowsersThePage) {
+  const Pages pages(kFiles);
+  const HttpResponse text = {.status = 410, .body = "it ended\n"};
+  const auto ask = [&](const char* accept) {
+    return pages.OrPage(text, Get("/share/x", {{"accept", accept}, {"accept-encoding", "br"}}));
+  };
+  const HttpResponse page = ask("text/html,application/xhtml+xml,*/*;q=0.8");
+  EXPECT_EQ(page.Body(), pages.Answer(Get("/", {{"accept-encoding", "br"}})).Body());
+  EXPECT_EQ(page.status, 410);
+  EXPECT_EQ(HeaderOf(page, "Cache-Control"), "no-store");
+  EXPECT_EQ(HeaderOf(page, "Referrer-Policy"), "no-referrer");
+  EXPECT_EQ(HeaderOf(page, "ETag"), "");
+  EXPECT_NE(HeaderOf(page, "Content-Security-Policy"), "");
+  for (const char* accept : {"", "*/*", "application/json"}) {
+    EXPECT_EQ(ask(accept).Body(), "it ended\n") << accept;
+    EXPECT_EQ(HeaderOf(ask(accept), "Vary"), "Accept, Accept-Encoding");
+  }
+  EXPECT_EQ(Pages({}).OrPage(text, Get("/share/x", {{"accept", "text/html"}})).Body(),
+            "it ended\n");
+}
+
 TEST(Pages, NothingFromElsewhere) {
   const Pages pages(kFiles);
   for (const char* path : {"/", "/assets/a-1.js", "/assets/none"}) {

@@ -253,7 +253,9 @@ struct Server::Impl {
     if (ForeignPoints::Has(request.path)) return foreign.Answer(request);
     if (!IsPage(request.path)) return router.Answer(request);  // which refuses by the head, too
     if (std::optional<HttpResponse> refusal = RefuseByHead(request)) return *std::move(refusal);
-    if (request.path.starts_with(Links::kPath)) return links->AnswerPage(request);
+    if (request.path.starts_with(Links::kPath)) {
+      return pages.OrPage(links->AnswerPage(request), request);
+    }
     if (request.path == LiveService::kPath) return live.Answer(request);
     if (pages.Has(request.path)) return pages.Answer(request);
     return request.path == kHealth ? Health() : Metrics(request);

@@ -81,6 +81,24 @@ export function runAddress(
   return withQuery(path, { project: named(project), from, to, last, as_of: asOf });
 }
 
+/** What stands behind the # of a link that shows that first. */
+export function fragmentOf(time: TimeQuery, part: RunPart): string {
+  return runAddress(DEFAULT_PROJECT, "r", time, part).slice(`${RUNS}/r`.length).replace(/^\//, "");
+}
+
+/** The address of the run that a link leads to, as `fragment` has it. */
+export function sharedAddress(project: string, run: string, fragment: string): string {
+  const more = fragment === "" || fragment.startsWith("?") ? fragment : `/${fragment}`;
+  const view = parse(new URL(`${RUNS}/${encodeURIComponent(run)}${more}`, location.origin));
+  return view.page === "run"
+    ? runAddress(project, run, view.time, view.part)
+    : runAddress(project, run);
+}
+
+/** The token in the address, where that is a link's. */
+export const linkInAddress = (): string | undefined =>
+  /^\/share\/(hw_link_[0-9a-f]+)$/.exec(address.value.pathname)?.[1];
+
 /** Shows the view of that address. */
 export function go(to: string, options: { replace?: boolean } = {}): void {
   const url = new URL(to, location.href);

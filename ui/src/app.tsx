@@ -1,9 +1,9 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { go, runsAddress, view } from "./address.ts";
+import { go, runAddress, runsAddress, view } from "./address.ts";
 import { RunPage } from "./run_page.tsx";
 import { RunsPage } from "./runs_page.tsx";
-import { session, signOut } from "./session.ts";
+import { session, type Shared, signOut } from "./session.ts";
 import { SignIn } from "./sign_in.tsx";
 import { ThemeButton } from "./theme.tsx";
 import { TimelinePage } from "./timeline_page.tsx";
@@ -19,6 +19,13 @@ export function App(): JSX.Element {
     );
   }
   const { name, role, project } = now.caller;
+  if (now.shared !== undefined) {
+    return (
+      <Frame guest>
+        <Shown only={project} shared={now.shared} />
+      </Frame>
+    );
+  }
   return (
     <Frame
       who={`${name === role ? name : `${name} · ${role}`}${project === "" ? "" : ` of ${project}`}`}
@@ -31,12 +38,16 @@ export function App(): JSX.Element {
   );
 }
 
-function Shown({ only }: { only: string }): JSX.Element | null {
+function Shown(props: { only: string; shared?: Shared }): JSX.Element | null {
+  const { only, shared } = props;
   const shown = view.value;
-  const start = shown.page === "start";
+  // Whoever looks by a link is led back to its run, for all else is not theirs.
+  const start: boolean = shown.page === "start" || (shared !== undefined && shown.page === "runs");
   useEffect(() => {
-    if (start) go(runsAddress(only || "default"), { replace: true });
-  }, [start, only]);
+    if (!start) return;
+    const theirs = shared && runAddress(shared.project, shared.run);
+    go(theirs ?? runsAddress(only || "default"), { replace: true });
+  }, [start, only, shared]);
   // Whoever listens to the page rather than look at it goes on with the new view.
   const place =
     shown.page === "run" ? `run ${shown.project} ${shown.run} ${shown.part}` : shown.page;
@@ -47,6 +58,7 @@ function Shown({ only }: { only: string }): JSX.Element | null {
     }
     before.current = place;
   }, [place]);
+  if (start) return null;
   switch (shown.page) {
     case "start":
       return null;
@@ -66,7 +78,12 @@ function Shown({ only }: { only: string }): JSX.Element | null {
   }
 }
 
-function Frame({ who, children }: { who?: string; children?: ComponentChildren }): JSX.Element {
+function Frame(props: {
+  who?: string;
+  guest?: boolean;
+  children?: ComponentChildren;
+}): JSX.Element {
+  const { who, guest = false, children } = props;
   return (
     <>
       <header class="top">
@@ -75,6 +92,7 @@ function Frame({ who, children }: { who?: string; children?: ComponentChildren }
         </a>
         <span class="grow" />
         {who !== undefined && <span class="muted who">{who}</span>}
+        {guest && <span class="muted who">shared by a link</span>}
         <ThemeButton />
         {who !== undefined && (
           <button type="button" class="quiet" onClick={() => signOut()}>

@@ -1,7 +1,15 @@
 // What all pages of a run have around them: where one is, and where else one can go.
 import type { ComponentChildren, JSX } from "preact";
-import { RUN_PARTS, runAddress, runsAddress, type RunPart, type TimeQuery } from "./address.ts";
+import {
+  fragmentOf,
+  RUN_PARTS,
+  runAddress,
+  runsAddress,
+  type RunPart,
+  type TimeQuery,
+} from "./address.ts";
 import { type Live, LiveBadge } from "./live.tsx";
+import { sharedRun } from "./session.ts";
 import { Share } from "./share.tsx";
 
 const NAMES: Record<RunPart, string> = { overview: "Overview", timeline: "Timeline" };
@@ -13,15 +21,20 @@ export function RunFrame(props: {
   /** What the other pages show as well. */
   time: TimeQuery;
   live: Live;
+  /** Of the run, once it is known: an address may have its uid. */
+  name?: string | undefined;
   children: ComponentChildren;
 }): JSX.Element {
   const { project, run, part, time, live, children } = props;
+  const guest = sharedRun() !== undefined;
+  const name = props.name ?? run;
   return (
     <main tabIndex={-1}>
       <div class="place">
         <nav class="crumbs" aria-label="Where this is">
-          <a href={runsAddress(project)}>{project}</a> <span aria-hidden="true">/</span>{" "}
-          <span aria-current={part === "overview" ? "page" : undefined}>{run}</span>
+          {guest ? project : <a href={runsAddress(project)}>{project}</a>}{" "}
+          <span aria-hidden="true">/</span>{" "}
+          <span aria-current={part === "overview" ? "page" : undefined}>{name}</span>
         </nav>
         <nav class="tabs" aria-label="Pages of this run">
           {RUN_PARTS.map((one) => (
@@ -36,7 +49,7 @@ export function RunFrame(props: {
         </nav>
         <span class="grow" />
         <LiveBadge live={live} />
-        <Share project={project} run={run} />
+        <Share project={project} run={run} view={fragmentOf(time, part)} />
       </div>
       {children}
     </main>

@@ -26,10 +26,11 @@ const WINDOWS: [label: string, hours: bigint][] = [
 
 export function RunPage(props: { project: string; run: string; time: TimeQuery }): JSX.Element {
   const { project, run, time } = props;
-  useTitle(run);
   const { value, error, stale, live } = useReport(project, run, time);
+  const name = value?.run;
+  useTitle(name ?? run);
   return (
-    <RunFrame project={project} run={run} part="overview" time={time} live={live}>
+    <RunFrame {...{ project, run, name, time, live }} part="overview">
       {!stale && <Failure error={error} />}
       {value === undefined ? (
         error === undefined && <Skeleton rows={12} />

@@ -1,5 +1,6 @@
 // Who looks: the token, which is kept for this tab only and never stands in an address.
 import { signal } from "@preact/signals";
+import { go, linkInAddress, sharedAddress } from "./address.ts";
 import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { LinkService } from "../gen/headway/v1/link_service_pb.js";
@@ -9,14 +10,23 @@ import { RunService } from "../gen/headway/v1/run_service_pb.js";
 import { type ServerCaller, ServerService } from "../gen/headway/v1/server_service_pb.js";
 import { ViewService } from "../gen/headway/v1/view_service_pb.js";
 
+/** The run that a link leads to, for whoever has that and no token. */
+export interface Shared {
+  project: string;
+  run: string; // its uid
+}
+
 export type Session =
   | { state: "asking" }
-  | { state: "in"; caller: ServerCaller; version: string }
+  | { state: "in"; caller: Caller; version: string; shared?: Shared }
   | { state: "out"; why: string };
+
+export type Caller = Pick<ServerCaller, "name" | "role" | "project" | "permissions">;
 
 export const session = signal<Session>({ state: "asking" });
 
 const KEY = "headway.token";
+const LINK = /^hw_link_/;
 let token = sessionStorage.getItem(KEY) ?? "";
 
 function keep(value: string): void {
@@ -36,7 +46,8 @@ const authorize: Interceptor = (next) => async (request) => {
   } catch (error) {
     const failed = ConnectError.from(error);
     if (failed.code === Code.Unauthenticated && session.value.state === "in") {
-      signOut("The token is no longer good: it has expired, or somebody revoked it.");
+      const what = LINK.test(token) ? "link" : "token";
+      signOut(`The ${what} is no longer good: it has expired, or somebody revoked it.`);
     }
     throw failed;
   }
@@ -71,6 +82,12 @@ export function explain(error: unknown): string {
 }
 
 async function enter(): Promise<void> {
+  if (LINK.test(token)) {
+    const { project, uid } = await runs.getRun({}); // which it leads to
+    const caller = { name: "a link", role: "", project, permissions: [] };
+    session.value = { state: "in", caller, version: "", shared: { project, run: uid } };
+    return;
+  }
   const { caller, version } = await server.getServer({});
   if (caller === undefined) throw new ConnectError("the server does not say who asks");
   session.value = { state: "in", caller, version };
@@ -78,7 +95,16 @@ async function enter(): Promise<void> {
 
 /** Finds out whether a token is needed, and whether the one of this tab is still good. */
 export async function start(): Promise<void> {
+  const link = linkInAddress();
   try {
+    if (link !== undefined) {
+      token = link;
+      await enter();
+      const { shared } = session.value as { shared: Shared };
+      go(sharedAddress(shared.project, shared.run, location.hash.slice(1)), { replace: true });
+      keep(link);
+      return;
+    }
     if (token === "") {
       const health = await fetch("/healthz", { method: "HEAD" });
       if (health.headers.has("WWW-Authenticate")) {
@@ -89,7 +115,10 @@ export async function start(): Promise<void> {
     await enter();
   } catch (error) {
     const failed = ConnectError.from(error);
-    if (failed.code === Code.Unauthenticated) keep("");
+    if (failed.code === Code.Unauthenticated) {
+      keep("");
+      if (link !== undefined) go("/", { replace: true }); // it stays in no history
+    }
     session.value = { state: "out", why: explain(failed) };
   }
 }
@@ -110,6 +139,12 @@ export async function signIn(value: string): Promise<void> {
 export function signOut(why = ""): void {
   keep("");
   session.value = { state: "out", why };
+}
+
+/** The run that a link leads to, for whoever looks by one. */
+export function sharedRun(): Shared | undefined {
+  const now = session.value;
+  return now.state === "in" ? now.shared : undefined;
 }
 
 /** Whether who looks may do that, such as "projects.list". */

@@ -18,7 +18,12 @@ const USUAL = 168n;
 const PAGES_MOST = 20;
 
 /** The button, and what it opens; nothing for whoever may do nothing with links. */
-export function Share(props: { project: string; run: string }): JSX.Element | null {
+export function Share(props: {
+  project: string;
+  run: string;
+  /** What it shows first, as fragmentOf. */
+  view: string;
+}): JSX.Element | null {
   const [open, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
   if (!may("links.create") && !may("links.list")) return null;
@@ -36,8 +41,13 @@ export function Share(props: { project: string; run: string }): JSX.Element | nu
   );
 }
 
-function ShareDialog(props: { project: string; run: string; onClose: () => void }): JSX.Element {
-  const { project, run, onClose } = props;
+function ShareDialog(props: {
+  project: string;
+  run: string;
+  view: string;
+  onClose: () => void;
+}): JSX.Element {
+  const { project, run, view, onClose } = props;
   const dialog = useRef<HTMLDialogElement>(null);
   const [hours, setHours] = useState(USUAL);
   const [made, setMade] = useState<string>();
@@ -60,7 +70,7 @@ function ShareDialog(props: { project: string; run: string; onClose: () => void 
   const make = (event: Event): void => {
     event.preventDefault();
     void change(async () => {
-      const { path } = await links.createLink({ project, run, lifetimeNs: hours * HOUR_NS });
+      const { path } = await links.createLink({ project, run, view, lifetimeNs: hours * HOUR_NS });
       setMade(location.origin + path);
     });
   };

@@ -10,7 +10,7 @@ import { type Row, rowsOf } from "./records.ts";
 import { Failure, isLive, Scroll, Skeleton, State, Time, useTitle, Value } from "./parts.tsx";
 import { useReport } from "./report.ts";
 import { RunFrame } from "./run_frame.tsx";
-import { records, views } from "./session.ts";
+import { records, sharedRun, views } from "./session.ts";
 import type { Lane } from "./timeline/lanes.ts";
 import type { Mark } from "./timeline/painter.ts";
 import { type Attempt, type Chosen, Timeline } from "./timeline/timeline.tsx";
@@ -28,13 +28,14 @@ interface PageProps {
 
 export function TimelinePage(props: PageProps): JSX.Element {
   const { project, run, time } = props;
-  useTitle(`${run} · timeline`);
   // All of it: which part is looked at is a matter of the window.
   const { asOf } = time;
   const all = useMemo(() => (asOf === undefined ? {} : { asOf }), [asOf]);
   const { value, error, stale, live } = useReport(project, run, all);
+  const name = value?.run;
+  useTitle(`${name ?? run} · timeline`);
   return (
-    <RunFrame project={project} run={run} part="timeline" time={time} live={live}>
+    <RunFrame {...{ project, run, name, time, live }} part="timeline">
       {!stale && <Failure error={error} />}
       {value === undefined ? (
         error === undefined && <Skeleton rows={8} />
@@ -317,7 +318,9 @@ function Details(props: {
           </dd>
         </div>
       </dl>
-      {interval !== undefined && <Records {...{ project, run, begin, end }} />}
+      {interval !== undefined && sharedRun() === undefined && (
+        <Records {...{ project, run, begin, end }} />
+      )}
       {interval === undefined && (
         <Scroll label="What it is made of">
           <table>

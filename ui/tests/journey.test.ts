@@ -29,6 +29,7 @@ interface Given {
 }
 const given = JSON.parse(readFileSync(process.env["HEADWAY_TEST"] ?? "", "utf8")) as Given;
 const { url, run, report } = given;
+const SMALL = { width: 390, height: 844 };
 
 describe("the page", { concurrency: false }, () => {
   let browser: Browser;
@@ -365,8 +366,9 @@ describe("the page", { concurrency: false }, () => {
     assert.deepEqual(faults, []);
   });
 
-  test("a link to a run is made, is good, and is ended", async () => {
-    await signIn(given.token, `/runs/${run}`);
+  test("a link to a run is made, shows others what it was made of, and is ended", async () => {
+    const { from, to } = given.window;
+    await signIn(given.token, `/runs/${run}?${new URLSearchParams({ from, to }).toString()}`);
     await page.getByRole("button", { name: "Share" }).click();
     const dialog = page.getByRole("dialog", { name: `Links to ${run}` });
     await dialog.getByText("No link leads to it now.").waitFor();
@@ -390,8 +392,41 @@ describe("the page", { concurrency: false }, () => {
       body: "{}",
     });
     assert.equal(((await report.json()) as { run: string }).run, run);
+
+    const guest = await (await browser.newContext({ viewport: SMALL })).newPage();
+    guest.setDefaultTimeout(30_000);
+    const theirs = watch(guest, url);
+    await guest.goto(address);
+    const headline = guest.locator("h1.goodput data");
+    await headline.waitFor();
+    assert.equal(await headline.getAttribute("value"), String(given.window.goodput));
+    assert.equal(await guest.title(), `${run} · headway`);
+    const shown = new URL(guest.url());
+    assert.match(shown.pathname, /^\/runs\/[0-9a-f]{32}$/);
+    assert.equal(shown.searchParams.get("from"), from);
+    for (const name of ["Share", "Sign out"]) {
+      assert.equal(await guest.getByRole("button", { name }).count(), 0);
+    }
+    await guest.locator("table.breakdown tfoot data").waitFor();
+    assert.deepEqual(await accessibilityFaults(guest), []);
+    await guest.reload();
+    await headline.waitFor();
+    await guest.getByRole("link", { name: "Timeline" }).click();
+    await guest.getByRole("application").waitFor();
+    assert.deepEqual(await accessibilityFaults(guest), []);
+    // All else leads back, and whoever goes back finds no token in an address.
+    await guest.getByRole("link", { name: "headway", exact: true }).click();
+    await guest.waitForURL(`${url}/runs/${shown.pathname.split("/").at(-1) ?? ""}`);
+    await headline.waitFor();
+    assert.equal(await headline.getAttribute("value"), String(given.report.goodput));
+    assert.deepEqual(theirs, []);
+
     await dialog.getByRole("button", { name: "Revoke" }).click();
     await dialog.getByText("No link leads to it now.").waitFor();
+    await guest.goto(address);
+    await guest.getByText(/link.*revoked/i).waitFor();
+    assert.equal(guest.url(), `${url}/`);
+    await guest.context().close();
     assert.equal((await fetch(address)).status, 410);
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "hidden" });
