@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "cli/text.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "base/time_format.h"
-#include "cli/text.h"
+#include "model/text.h"
 
 namespace headway::cli {
 

@@ -9,7 +9,7 @@
 #include "cli/child.h"
 #include "cli/help.h"
 #include "cli/parser.h"
-#include "cli/text.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/config_text.h"
 #include "cli/place.h"
-#include "cli/text.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

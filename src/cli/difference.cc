@@ -7,7 +7,7 @@
 #include "base/json_writer.h"
 #include "cli/palette.h"
 #include "cli/table.h"
-#include "cli/text.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

@@ -23,10 +23,10 @@
 #include "base/time_format.h"
 #include "base/uid.h"
 #include "cli/child.h"
-#include "cli/text.h"
 #include "journal/directory.h"
 #include "journal/liveness.h"
 #include "journal/placement.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include "cli/place.h"
 #include "cli/run_doctor.h"
 #include "cli/server_doctor.h"
-#include "cli/text.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

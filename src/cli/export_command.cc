@@ -6,11 +6,11 @@
 #include "cli/commands.h"
 #include "cli/export_file.h"
 #include "cli/place.h"
-#include "cli/text.h"
 #include "formats/csv/writer.h"
 #include "formats/jsonl/writer.h"
 #include "formats/perfetto/writer.h"
 #include "formats/tensorboard/run.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include "cli/place.h"
 #include "cli/server_items.h"
 #include "cli/server_runs.h"
-#include "cli/text.h"
+#include "model/text.h"
 
 #ifdef HEADWAY_REMOTE
 #include <headway/v1/fleet_service.pb.h>

@@ -8,7 +8,7 @@
 #include "cli/place.h"
 #include "cli/report_text.h"
 #include "cli/table.h"
-#include "cli/text.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "cli/text.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

@@ -13,10 +13,10 @@
 #include "cli/import_tensorboard.h"
 #include "cli/place.h"
 #include "cli/progress.h"
-#include "cli/text.h"
 #include "formats/cloud_logging/reader.h"
 #include "formats/mllog/reader.h"
 #include "ledger/attempt.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/limits.h"
 #include "cli/output.h"
-#include "cli/text.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

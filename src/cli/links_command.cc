@@ -7,7 +7,7 @@
 #include "cli/output.h"
 #include "cli/place.h"
 #include "cli/server_runs.h"
-#include "cli/text.h"
+#include "model/text.h"
 
 #ifdef HEADWAY_REMOTE
 #include <headway/v1/link_service.pb.h>

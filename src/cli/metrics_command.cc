@@ -13,8 +13,8 @@
 #include "cli/palette.h"
 #include "cli/place.h"
 #include "cli/table.h"
-#include "cli/text.h"
 #include "model/record.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

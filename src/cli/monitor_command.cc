@@ -10,7 +10,7 @@
 #include "cli/monitor_sinks.h"
 #include "cli/place.h"
 #include "cli/remote.h"
-#include "cli/text.h"
+#include "model/text.h"
 #include "monitor/monitor.h"
 #include "runs/follower.h"
 

@@ -10,7 +10,7 @@
 #include <cstdlib>
 
 #include "base/files.h"
-#include "cli/text.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "cli/text.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {
@@ -50,12 +50,6 @@ std::string Paint(Tone tone, std::string_view text, const Terminal& terminal) {
     case Tone::kWarning: return WithColour(208, text);
   }
   return std::string(text);
-}
-
-std::string CategoryLabel(Category category, std::string_view name) {
-  std::string label(CategoryName(category));
-  if (!name.empty()) label += " " + PrintableLine(name);
-  return label;
 }
 
 Tone ToneOf(RunState state) {

@@ -25,9 +25,6 @@ enum class Tone : std::uint8_t { kStrong, kFaint, kGood, kBad, kWarning };
 std::string Paint(Category category, std::string_view text, const Terminal& terminal);
 std::string Paint(Tone tone, std::string_view text, const Terminal& terminal);
 
-/// "custom EVAL", "productive rollout", "checkpoint_save": safe to print.
-std::string CategoryLabel(Category category, std::string_view name);
-
 /// How good or bad a state is.
 Tone ToneOf(RunState state);
 

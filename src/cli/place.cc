@@ -8,9 +8,9 @@
 
 #include "base/names.h"
 #include "cli/progress.h"
-#include "cli/text.h"
 #include "journal/placement.h"
 #include "ledger/compat/report.h"
+#include "model/text.h"
 #include "recorder/environment.h"
 #include "runs/question.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "cli/bar.h"
-#include "cli/text.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

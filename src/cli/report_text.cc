@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <map>
 
-#include "cli/advice.h"
 #include "cli/bar.h"
 #include "cli/palette.h"
-#include "cli/shares.h"
 #include "cli/table.h"
-#include "cli/text.h"
+#include "diagnose/advice.h"
+#include "model/shares.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {
@@ -269,10 +269,10 @@ class Renderer {
   void Item(std::string_view text) { out_ += "  • " + WrapBeside(text, width_, 4) + "\n"; }
 
   void Advices() {
-    const std::vector<Advice> advice = Advise(report_);
+    const std::vector<diagnose::Advice> advice = diagnose::Advise(report_);
     if (advice.empty()) return;
     Title("What to do");
-    for (const Advice& piece : advice) Item(piece.text);
+    for (const diagnose::Advice& piece : advice) Item(piece.text);
   }
 
   void Notes() {

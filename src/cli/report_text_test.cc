@@ -4,8 +4,8 @@
 
 #include <sstream>
 
-#include "cli/shares.h"
-#include "cli/text.h"
+#include "model/shares.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

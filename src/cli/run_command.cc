@@ -5,7 +5,7 @@
 #include "cli/output.h"
 #include "cli/place.h"
 #include "cli/supervisor.h"
-#include "cli/text.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

@@ -12,9 +12,9 @@
 
 #include "base/clock.h"
 #include "base/names.h"
-#include "cli/text.h"
 #include "journal/directory.h"
 #include "journal/placement.h"
+#include "model/text.h"
 #include "monitor/deferred_sink.h"
 
 namespace headway::cli {

@@ -11,10 +11,10 @@
 
 #include "base/files.h"
 #include "base/time_format.h"
-#include "cli/text.h"
 #include "journal/directory.h"
 #include "journal/liveness.h"
 #include "journal/reader.h"
+#include "model/text.h"
 #include "transfer/carrier.h"
 
 namespace headway::cli {

@@ -11,7 +11,7 @@
 #include "cli/progress.h"
 #include "cli/run_files.h"
 #include "cli/server_runs.h"
-#include "cli/text.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

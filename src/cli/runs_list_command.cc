@@ -9,12 +9,12 @@
 #include "cli/progress.h"
 #include "cli/run_files.h"
 #include "cli/server_runs.h"
-#include "cli/shares.h"
 #include "cli/table.h"
-#include "cli/text.h"
 #include "journal/directory.h"
 #include "model/filter.h"
 #include "model/run_fields.h"
+#include "model/shares.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

@@ -8,10 +8,10 @@
 #include "cli/report_text.h"
 #include "cli/run_files.h"
 #include "cli/server_runs.h"
-#include "cli/shares.h"
 #include "cli/table.h"
-#include "cli/text.h"
 #include "journal/reader.h"
+#include "model/shares.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/time_format.h"
 #include "cli/server_call.h"
-#include "cli/text.h"
+#include "model/text.h"
 #include "net/url.h"
 
 namespace headway::cli {

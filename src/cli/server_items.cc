@@ -7,7 +7,7 @@
 
 #include "base/time_format.h"
 #include "cli/report_text.h"
-#include "cli/text.h"
+#include "model/text.h"
 #endif
 
 namespace headway::cli {

@@ -21,7 +21,7 @@
 #include "cli/report_text.h"
 #include "cli/server_call.h"
 #include "cli/table.h"
-#include "cli/text.h"
+#include "model/text.h"
 #include "wire/report.h"
 #include "wire/run.h"
 #endif

@@ -4,7 +4,7 @@
 #include "cli/output.h"
 #include "cli/place.h"
 #include "cli/remote.h"
-#include "cli/text.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

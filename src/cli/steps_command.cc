@@ -5,7 +5,7 @@
 #include "cli/place.h"
 #include "cli/rows.h"
 #include "cli/table.h"
-#include "cli/text.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

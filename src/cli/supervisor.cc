@@ -20,8 +20,8 @@
 #include "cli/process_watch.h"
 #include "cli/report_text.h"
 #include "cli/stderr_relay.h"
-#include "cli/text.h"
 #include "cli/upkeep.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/status.h"
 #include "cli/palette.h"
-#include "cli/text.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

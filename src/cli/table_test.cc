@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/text.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

@@ -3,9 +3,9 @@
 #include "cli/palette.h"
 #include "cli/place.h"
 #include "cli/rows.h"
-#include "cli/shares.h"
-#include "cli/text.h"
 #include "cli/timeline_text.h"
+#include "model/shares.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

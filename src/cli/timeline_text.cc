@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "cli/palette.h"
-#include "cli/shares.h"
-#include "cli/text.h"
+#include "model/shares.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

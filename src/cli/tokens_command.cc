@@ -6,7 +6,7 @@
 #include "cli/output.h"
 #include "cli/place.h"
 #include "cli/server_runs.h"
-#include "cli/text.h"
+#include "model/text.h"
 
 #ifdef HEADWAY_REMOTE
 #include <headway/v1/token_service.pb.h>

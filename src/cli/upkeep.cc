@@ -9,8 +9,8 @@
 #include "base/files.h"
 #include "cli/output.h"
 #include "cli/remote.h"
-#include "cli/text.h"
 #include "journal/placement.h"
+#include "model/text.h"
 #include "transfer/carrier.h"
 #include "transfer/syncer.h"
 

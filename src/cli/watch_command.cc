@@ -14,9 +14,9 @@
 #include "cli/commands.h"
 #include "cli/place.h"
 #include "cli/screen.h"
-#include "cli/text.h"
 #include "cli/watch_feed.h"
 #include "cli/watch_view.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

@@ -1,8 +1,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "cli/text.h"
 #include "cli/watch_feed.h"
+#include "model/text.h"
 #include "runs/follower.h"
 #include "runs/question.h"
 

@@ -20,8 +20,8 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/percent.h"
-#include "cli/text.h"
 #include "client/server_client.h"
+#include "model/text.h"
 #include "wire/report.h"
 
 namespace headway::cli {

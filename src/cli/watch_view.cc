@@ -5,8 +5,8 @@
 
 #include "cli/palette.h"
 #include "cli/report_text.h"
-#include "cli/shares.h"
-#include "cli/text.h"
+#include "model/shares.h"
+#include "model/text.h"
 
 namespace headway::cli {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "base/crc32c.h"
 #include "base/limits.h"
+#include "diagnose/advice.h"
 #include "ledger/compat/report.h"
 #include "runs/question.h"
 #include "server/time_selection.h"
@@ -70,6 +71,9 @@ void RunService::AddTo(ConnectRouter* router) {
   router->Add<v1::GetReportRequest, v1::Report>(
       "headway.v1.RunService.GetReport", Permission::kRunsGet, Scope::kOneRun,
       [this](const Caller& caller, const auto& request) { return GetReport(caller, request); });
+  router->Add<v1::GetReportRequest, v1::GetAdviceResponse>(
+      "headway.v1.RunService.GetAdvice", Permission::kRunsGet, Scope::kOneRun,
+      [this](const Caller& caller, const auto& request) { return GetAdvice(caller, request); });
   router->Add<v1::ListIntervalsRequest, v1::ListIntervalsResponse>(
       "headway.v1.RunService.ListIntervals", Permission::kRunsGet, Scope::kOneRun,
       [this](const Caller& caller, const auto& request) { return ListIntervals(caller, request); });
@@ -80,6 +84,26 @@ void RunService::AddTo(ConnectRouter* router) {
 
 Result<v1::Report> RunService::GetReport(const Caller& caller,
                                          const v1::GetReportRequest& request) {
+  const Result<Report> report = MakeReport(caller, request);
+  if (!report.ok()) return report.status();
+  return wire::ToProto(*report);
+}
+
+Result<v1::GetAdviceResponse> RunService::GetAdvice(const Caller& caller,
+                                                    const v1::GetReportRequest& request) {
+  const Result<Report> report = MakeReport(caller, request);
+  if (!report.ok()) return report.status();
+  v1::GetAdviceResponse response;
+  for (const diagnose::Advice& piece : diagnose::Advise(*report)) {
+    v1::Advice* const advice = response.add_advice();
+    advice->set_code(piece.code);
+    advice->set_text(piece.text);
+    advice->set_ns(piece.ns);
+  }
+  return response;
+}
+
+Result<Report> RunService::MakeReport(const Caller& caller, const v1::GetReportRequest& request) {
   const Result<store::RunRow> run =
       registry_->Find(caller, ProjectOf(request.project()), request.run());
   if (!run.ok()) return run.status();
@@ -92,7 +116,7 @@ Result<v1::Report> RunService::GetReport(const Caller& caller,
   if (!report.ok()) return report.status();
   report->run = run->label;
   report->project = run->project;
-  return wire::ToProto(*report);
+  return report;
 }
 
 template <typename Request, typename Row, typename Rows>

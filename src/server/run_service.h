@@ -25,12 +25,16 @@ class RunService {
   void AddTo(ConnectRouter* router);
 
   Result<v1::Report> GetReport(const Caller& caller, const v1::GetReportRequest& request);
+  Result<v1::GetAdviceResponse> GetAdvice(const Caller& caller,
+                                          const v1::GetReportRequest& request);
   Result<v1::ListIntervalsResponse> ListIntervals(const Caller& caller,
                                                   const v1::ListIntervalsRequest& request);
   Result<v1::ListStepsResponse> ListSteps(const Caller& caller,
                                           const v1::ListStepsRequest& request);
 
  private:
+  Result<Report> MakeReport(const Caller& caller, const v1::GetReportRequest& request);
+
   // The list that pages were made of last: whoever asks for one will ask for the next.
   template <typename Row>
   struct LastList {

@@ -29,6 +29,7 @@ NEEDS = {
     "RunService/DeleteRun": "runs.delete",
     "RunService/UndeleteRun": "runs.delete",
     "RunService/GetReport": "runs.get",
+    "RunService/GetAdvice": "runs.get",
     "RunService/ListIntervals": "runs.get",
     "RunService/ListSteps": "runs.get",
     "ViewService/GetHistory": "runs.get",
@@ -82,8 +83,9 @@ NEEDS = {
 # What is asked for by its path alone, likewise.
 PATHS = {"live?project=p": "runs.list", "live?project=p&run=r": "runs.get"}
 # Those that a share link may call, about its own run.
-BY_LINK = {"RunService/GetRun", "RunService/GetReport", "RunService/ListIntervals",
-           "RunService/ListSteps", "SeriesService/ListSeries", "SeriesService/QuerySeries",
+BY_LINK = {"RunService/GetRun", "RunService/GetReport", "RunService/GetAdvice",
+           "RunService/ListIntervals", "RunService/ListSteps", "SeriesService/ListSeries",
+           "SeriesService/QuerySeries",
            "ViewService/GetHistory", "ViewService/GetTimeline"}  # fmt: skip
 READING = {"runs.list", "runs.get", "projects.list", "projects.get", "operations.list",
            "operations.get", "server.get", "events.get", "events.list", "profiles.get",

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from browser import find_browser
-from conftest import ROOT, Headway, wait_until
+from conftest import EXAMPLES, ROOT, Headway, wait_until
 from headway import _html, _native
 from node import run_node
 from test_server import Server, train
@@ -193,7 +193,7 @@ def test_a_category_looks_the_same_everywhere() -> None:
 
 
 def test_values_are_written_as_the_command_line_writes_them(tmp_path: Path) -> None:
-    examples = (ROOT / "src/cli/text_test.cc").read_text()
+    examples = (ROOT / "src/model/text_test.cc").read_text()
     durations = re.findall(r"\{(-?[\d']+), \"([^\"]+)\"\}", examples.partition("TEST(ShowTime")[0])
     assert len(durations) > 9
     given = {"durations": [[ns.replace("'", ""), text] for ns, text in durations]}
@@ -219,6 +219,12 @@ def test_the_page_in_a_browser(headway: Headway, server: Server, tmp_path: Path)
         pytest.skip("there is no browser; apt-get install chromium")
     for seed in range(4):
         headway(*train(headway, tmp_path, f"llama-{seed}", seed, 250))
+    headway("import", EXAMPLES / "B.jsonl", "--run", "advised")
+    headway("ship", "advised", env=server.env)
+    advice = [one["text"] for one in
+              server.call("RunService/GetAdvice", {"run": "advised"})[1]["advice"]]  # fmt: skip
+    told = " ".join(headway("goodput", "advised").stdout.split())
+    assert advice and all(f"• {text}" in told for text in advice), (advice, told)
     headway("ship", env=server.env)
     reports: list[dict[str, Any]] = [headway.json("goodput", f"llama-{i}") for i in range(4)]
     report = max(reports, key=lambda one: len(one["disruptions"]))
@@ -230,7 +236,8 @@ def test_the_page_in_a_browser(headway: Headway, server: Server, tmp_path: Path)
         "token": server.token,
         "viewer": viewer,
         "run": report["run"],
-        "runs": len(reports),
+        "runs": len(reports) + 1,
+        "advised": {"run": "advised", "advice": advice},
         "report": report,
         "window": {
             "from": "+50ms", "to": "+200ms",

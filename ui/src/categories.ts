@@ -21,6 +21,9 @@ export function lookOf(category: Category): Look {
 /** Its place among LOOKS. */
 export const placeOf = (category: Category): number => LOOKS.indexOf(lookOf(category));
 
+/** What a category of that name is called here; any other word as it is. */
+export const labelOfName = (name: string): string => BY_NAME.get(name)?.label ?? name;
+
 /** With the name that the program gave it: `Custom: eval`. */
 export function labelOf(time: CategoryTime): string {
   const { label } = lookOf(time.category);

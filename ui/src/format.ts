@@ -89,3 +89,7 @@ export function toFilter(text: string): string {
   const word = text.trim();
   return /^[\p{L}\p{N}_.@/-]+$/u.test(word) ? `name:"${word}"` : word;
 }
+
+/** A sentence, or the beginning of one. */
+export const capital = (text: string): string =>
+  text.replace(/^./u, (first) => first.toUpperCase());

@@ -9,14 +9,18 @@ import {
   type Report,
 } from "../gen/headway/v1/report_pb.js";
 import { runAddress, type TimeQuery } from "./address.ts";
-import { colorOf, isCrossedOut, labelOf, lookOf } from "./categories.ts";
-import { count, duration, HOUR_NS, percent, UNKNOWN } from "./format.ts";
+import { useAnswer } from "./answer.ts";
+import { colorOf, isCrossedOut, labelOf, labelOfName, lookOf } from "./categories.ts";
+import { capital, count, duration, HOUR_NS, percent, UNKNOWN } from "./format.ts";
 import { OverTime } from "./over_time.tsx";
 import { Failure, isLive, Scroll, Skeleton, State, Time, useTitle, Value } from "./parts.tsx";
-import { useReport } from "./report.ts";
+import { mayMove, selection, useReport } from "./report.ts";
 import { RunFrame } from "./run_frame.tsx";
+import { runs } from "./session.ts";
 
 const ROWS_LIMIT = 200; // of attempts and disruptions; the last ones
+
+const ADVICE_AGAIN_MS = 30_000;
 
 const WINDOWS: [label: string, hours: bigint][] = [
   ["1 h", 1n],
@@ -39,6 +43,7 @@ export function RunPage(props: { project: string; run: string; time: TimeQuery }
           <Headline report={value} />
           <Windows {...props} />
           <Breakdown report={value} />
+          <Advice {...props} report={value} />
           <OverTime {...props} report={value} />
           <Disruptions report={value} />
           <Attempts report={value} />
@@ -397,6 +402,32 @@ function Earlier({ total }: { total: number }): JSX.Element | null {
     <p class="muted small">
       The last {ROWS_LIMIT} of {count(total)}; <code>headway goodput --json</code> has all.
     </p>
+  );
+}
+
+/** What to do about the time that was lost. */
+function Advice(props: {
+  project: string;
+  run: string;
+  time: TimeQuery;
+  report: Report;
+}): JSX.Element | null {
+  const { project, run, time, report } = props;
+  const { value } = useAnswer(
+    JSON.stringify(["advice", project, run, time]),
+    (signal) => runs.getAdvice({ project, run, time: selection(time) }, { signal }),
+    () => (mayMove(report, time) ? ADVICE_AGAIN_MS : undefined),
+  );
+  if (value === undefined || value.advice.length === 0) return null;
+  return (
+    <section>
+      <h2>What to do</h2>
+      <ol class="advice">
+        {value.advice.map(({ code, text }) => (
+          <li key={code}>{capital(text.replace(/^[a-z_]+/, labelOfName))}</li>
+        ))}
+      </ol>
+    </section>
   );
 }
 

@@ -1,5 +1,6 @@
 // Who looks: the token, which is kept for this tab only and never stands in an address.
 import { signal } from "@preact/signals";
+import { capital } from "./format.ts";
 import { go, linkInAddress, sharedAddress } from "./address.ts";
 import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
@@ -78,7 +79,7 @@ export function explain(error: unknown): string {
   const { cause, rawMessage } = ConnectError.from(error);
   return cause instanceof TypeError
     ? "The server can't be reached."
-    : rawMessage.replace(/^./u, (first) => first.toUpperCase());
+    : capital(rawMessage);
 }
 
 async function enter(): Promise<void> {

@@ -24,6 +24,7 @@ interface Given {
   /** Of `headway timeline --json`: nanoseconds since 1970, as texts. */
   intervals: { begin: string; end: string; label: string }[];
   runs: number;
+  advised: { run: string; advice: string[] };
   live: { project: string; run: string };
   pictures?: string; // a folder for them
 }
@@ -108,6 +109,21 @@ describe("the page", { concurrency: false }, () => {
     await picture("run");
     await page.goBack();
     await page.getByRole("heading", { name: "Runs" }).waitFor();
+    assert.deepEqual(faults, []);
+  });
+
+  test("says what to do about it", async () => {
+    const { run: advised, advice } = given.advised;
+    await signIn(given.viewer, `/runs/${advised}`);
+    const list = page.locator("ol.advice li");
+    await list.first().waitFor();
+    const texts = await list.allTextContents();
+    // "infrastructure_recovery took ..." begins as that is called on the page.
+    const behindName = (text: string): string => text.slice(text.indexOf(" took "));
+    assert.deepEqual(texts.map(behindName), advice.map(behindName));
+    assert.match(texts[0] ?? "", /^Infrastructure recovery took /);
+    assert.deepEqual(await accessibilityFaults(page), []);
+    await picture("advice");
     assert.deepEqual(faults, []);
   });
 

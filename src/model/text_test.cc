@@ -1,11 +1,11 @@
-#include "cli/text.h"
+#include "model/text.h"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <random>
 
-namespace headway::cli {
+namespace headway {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
@@ -141,4 +141,4 @@ TEST(Closest, FindsTypingErrorsOnly) {
 }
 
 }  // namespace
-}  // namespace headway::cli
+}  // namespace headway

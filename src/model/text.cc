@@ -1,4 +1,4 @@
-#include "cli/text.h"
+#include "model/text.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -8,7 +8,7 @@
 #include "base/time_format.h"
 #include "base/utf8.h"
 
-namespace headway::cli {
+namespace headway {
 namespace {
 
 constexpr std::int64_t kMicro = 1'000;
@@ -272,4 +272,4 @@ std::string Closest(std::string_view word, const std::vector<std::string>& candi
   return best;
 }
 
-}  // namespace headway::cli
+}  // namespace headway

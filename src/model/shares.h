@@ -4,11 +4,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/report.h"
 
-namespace headway::cli {
+namespace headway {
+
+/// "custom EVAL", "productive rollout", "checkpoint_save": safe to print.
+std::string CategoryLabel(Category category, std::string_view name);
 
 /// The shares that the categories of one account have in its elapsed time, as people see them:
 /// rounded to hundredths of a percent, together, so that they add up to 100.00 %. Whoever shows a
@@ -55,4 +59,4 @@ std::string_view ShowState(const Report& report);
 /// "37.50 %", "–" when nothing is known.
 std::string ShowGoodput(const Report& report);
 
-}  // namespace headway::cli
+}  // namespace headway

@@ -1,13 +1,18 @@
-#include "cli/shares.h"
+#include "model/shares.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "cli/palette.h"
-#include "cli/text.h"
+#include "model/text.h"
 
-namespace headway::cli {
+namespace headway {
+
+std::string CategoryLabel(Category category, std::string_view name) {
+  std::string label(CategoryName(category));
+  if (!name.empty()) label += " " + PrintableLine(name);
+  return label;
+}
 
 Shares::Shares(const std::vector<CategoryTime>& categories,
                std::optional<std::int64_t> elapsed_ns) {
@@ -84,4 +89,4 @@ std::string_view ShowState(const Report& report) {
   return report.state == RunState::kNotStarted ? "not started" : RunStateName(report.state);
 }
 
-}  // namespace headway::cli
+}  // namespace headway

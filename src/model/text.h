@@ -9,7 +9,7 @@
 
 /// Text as people read it: durations, percentages, counts, and strings that fit into columns. Pure.
 
-namespace headway::cli {
+namespace headway {
 
 /// "12 d 04:31:07", "4:31:07", "0:01:04", "2.871 s", "0.871 ms", "15 ns". Rounded to what is shown.
 std::string ShowDuration(std::int64_t ns);
@@ -63,4 +63,4 @@ std::string WrapBeside(std::string_view text, std::size_t width, std::size_t col
 /// The candidate with the fewest edits away from `word`; empty when none is close.
 std::string Closest(std::string_view word, const std::vector<std::string>& candidates);
 
-}  // namespace headway::cli
+}  // namespace headway

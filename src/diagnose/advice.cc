@@ -1,13 +1,12 @@
-#include "cli/advice.h"
+#include "diagnose/advice.h"
 
 #include <algorithm>
 #include <array>
 
-#include "cli/palette.h"
-#include "cli/shares.h"
-#include "cli/text.h"
+#include "model/shares.h"
+#include "model/text.h"
 
-namespace headway::cli {
+namespace headway::diagnose {
 namespace {
 
 struct Rule {
@@ -214,4 +213,4 @@ int CrashLoopLength(const Report& report) {
 
 std::vector<Advice> Advise(const Report& report) { return Adviser(report).Collect(); }
 
-}  // namespace headway::cli
+}  // namespace headway::diagnose

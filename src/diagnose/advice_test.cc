@@ -1,10 +1,10 @@
-#include "cli/advice.h"
+#include "diagnose/advice.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-namespace headway::cli {
+namespace headway::diagnose {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
@@ -151,4 +151,4 @@ TEST(CrashLoop, CountsRestartsInVainAtTheEnd) {
 }
 
 }  // namespace
-}  // namespace headway::cli
+}  // namespace headway::diagnose

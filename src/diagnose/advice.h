@@ -8,7 +8,7 @@
 
 /// Advice: what to do about the time that a run lost. A pure function of the report.
 
-namespace headway::cli {
+namespace headway::diagnose {
 
 struct Advice {
   std::string code;     ///< stable, for scripts: "checkpoint_more_often"
@@ -52,4 +52,4 @@ std::vector<Advice> Advise(const Report& report);
 /// How many restarts at the end of the run reached no new step, 0 for a run that goes on well.
 int CrashLoopLength(const Report& report);
 
-}  // namespace headway::cli
+}  // namespace headway::diagnose
