@@ -200,7 +200,7 @@ def test_values_are_written_as_the_command_line_writes_them(tmp_path: Path) -> N
     run_node("format.test.ts", given, tmp_path)
 
 
-@pytest.mark.parametrize("part", ["event_stream", "history", "records", "timeline"])
+@pytest.mark.parametrize("part", ["event_stream", "figure", "history", "records", "timeline"])
 def test_what_is_computed_in_the_page(part: str, tmp_path: Path) -> None:
     run_node(f"{part}.test.ts", {}, tmp_path)
 

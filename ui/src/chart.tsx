@@ -4,6 +4,8 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { onTheme, resolved } from "./colors.ts";
+import type { Figure } from "./figure.ts";
+import { SaveChart } from "./save.tsx";
 import { type Tick, ticksOf } from "./time_scale.ts";
 
 export interface Line {
@@ -101,9 +103,35 @@ export function Chart(props: ChartProps): JSX.Element {
             </span>
           );
         })}
+        <SaveChart label={label} figure={() => figureOf(props, box.current ?? document.body)} />
       </figcaption>
     </figure>
   );
+}
+
+/** The same as a picture by itself. */
+function figureOf(props: ChartProps, element: HTMLElement): Figure {
+  const { label, times, lines, axis, range } = props;
+  const width = 900;
+  const color = (name: string): string => resolved(element, `var(--${name})`);
+  const ends = [times[0] ?? 0, times.at(-1) ?? 0] as const;
+  return {
+    title: label,
+    times,
+    lines: lines.map((line) => ({ ...line, color: resolved(element, line.color) })),
+    ticks: ticksOf(toNs(ends[0]), toNs(ends[1]), width, TICK_PX).map((tick) => ({
+      at: Number(tick.ns / 1000n) / 1e6,
+      label: tick.label,
+    })),
+    axis,
+    ...(range === undefined ? {} : { range }),
+    colors: {
+      paper: color("panel"),
+      ink: color("text"),
+      muted: color("muted"),
+      grid: color("line"),
+    },
+  };
 }
 
 function optionsOf(

@@ -3,6 +3,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { RunState } from "../gen/headway/v1/report_pb.js";
 import { ago, exactTime, localTime, percent } from "./format.ts";
+import { SaveTable } from "./save.tsx";
 import { explain } from "./session.ts";
 
 export function useTitle(title: string): void {
@@ -85,7 +86,7 @@ export function Failure({ error }: { error: unknown }): JSX.Element | null {
   );
 }
 
-/** What may be wider than the screen scrolls by itself, with the keyboard as well. */
+/** A table that may be wider than the screen scrolls by itself, with the keyboard as well. */
 export function Scroll(props: { label: string; children: ComponentChildren }): JSX.Element {
   const { label, children } = props;
   const box = useRef<HTMLDivElement>(null);
@@ -101,8 +102,11 @@ export function Scroll(props: { label: string; children: ComponentChildren }): J
   }, [children]);
   const more = wide ? { tabIndex: 0, role: "region" as const, "aria-label": label } : {};
   return (
-    <div class="scroll" ref={box} {...more}>
-      {children}
+    <div class="kept">
+      <div class="scroll" ref={box} {...more}>
+        {children}
+      </div>
+      <SaveTable label={label} box={box} />
     </div>
   );
 }

@@ -1,7 +1,7 @@
 // The page as people use it, in a real browser, with a real server and its real runs.
 // tests/e2e/test_ui.py starts it and says in HEADWAY_TEST what is there.
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { after, afterEach, before, beforeEach, describe, test } from "node:test";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { duration, percent } from "../src/format.ts";
@@ -109,6 +109,47 @@ describe("the page", { concurrency: false }, () => {
     await picture("run");
     await page.goBack();
     await page.getByRole("heading", { name: "Runs" }).waitFor();
+    assert.deepEqual(faults, []);
+  });
+
+  test("what is shown can be kept as a file", async () => {
+    await signIn(given.viewer, `/runs/${run}`);
+    await page.locator("h1.goodput data").waitFor();
+    const kept = async (button: string): Promise<{ name: string; content: Buffer }> => {
+      const coming = page.waitForEvent("download");
+      await page.getByRole("button", { name: button }).click();
+      const download = await coming;
+      return {
+        name: download.suggestedFilename(),
+        content: readFileSync(await download.path()),
+      };
+    };
+    const table = await kept('Save "Where the time went" as CSV');
+    assert.equal(table.name, `${run}-Where-the-time-went.csv`);
+    const rows = table.content.toString().trimEnd().split("\r\n");
+    assert.match(rows[0] ?? "", /^Category,Time,Share/);
+    assert.deepEqual(
+      rows.slice(1, -1).map((row) => row.split(",")[1]),
+      [true, false].flatMap((good) =>
+        report.categories
+          .filter((time) => (time.category === "productive") === good)
+          .map((time) => String(time.ns)),
+      ),
+    );
+    assert.equal(rows.at(-1)?.split(",")[1], String(report.elapsed_ns));
+    const chart = "Goodput over time, in percent";
+    const points = (await kept(`Save "${chart}" as CSV`)).content.toString().split("\r\n");
+    assert.match(points[0] ?? "", /^time,"Goodput, .*since the start$/);
+    assert.ok(points.length > 100);
+    const svg = await kept(`Save "${chart}" as SVG`);
+    assert.match(svg.content.toString(), /^<svg xmlns=.*>Goodput over time, .*<\/svg>\n$/s);
+    const png = await kept(`Save "${chart}" as PNG`);
+    assert.equal(png.content.subarray(1, 4).toString(), "PNG");
+    assert.ok(png.content.length > 5_000, String(png.content.length));
+    if (given.pictures !== undefined) {
+      mkdirSync(given.pictures, { recursive: true });
+      for (const one of [png, svg]) writeFileSync(`${given.pictures}/${one.name}`, one.content);
+    }
     assert.deepEqual(faults, []);
   });
 
