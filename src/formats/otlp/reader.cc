@@ -495,8 +495,10 @@ bool ReadAttributes(dom::object object, Attributes* attributes) {
       return false;
     }
     key = name;
-    dom::object value;
-    return pair["value"].get(value) != simdjson::SUCCESS || ReadValue(value, 0, false, &text);
+    dom::element value;
+    if (pair["value"].get(value) != simdjson::SUCCESS || value.is_null()) return true;
+    dom::object wrapped;
+    return value.get(wrapped) == simdjson::SUCCESS && ReadValue(wrapped, 0, false, &text);
   });
 }
 

@@ -165,6 +165,7 @@ TEST(OtlpReaderTest, RefusesWhatIsNoRequest) {
               {"asDouble": "1x"}]}}]}]}]})",
            R"({"resourceMetrics": [{"scopeMetrics": [{"metrics": [{"summary": {"dataPoints": [
               {"quantileValues": [{"quantile": 2}]}]}}]}]}]})",
+           R"({"resourceMetrics": [{"resource": {"attributes": [{"key": "k", "value": "v"}]}}]})",
        }) {
     Read(body, true, Code::kInvalidArgument);
   }
