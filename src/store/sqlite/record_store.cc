@@ -281,6 +281,11 @@ constexpr const char* kSchemaSteps[] = {
        UPDATE journal SET node_id = 0 WHERE header = x'';
        CREATE INDEX journal_of_node ON journal (node_id, run_id, start) WHERE node_id > 0;
        CREATE INDEX journal_unplaced ON journal (id) WHERE node_id IS NULL;)",
+    // All that lists ask of runs: those which look at all of a project read this alone. `purged`
+    // comes first so that no question chooses it that does not ask for that.
+    R"(CREATE INDEX run_scan ON run (purged, project_id, start, uid, name, run_group, state, began,
+         elapsed, goodput, attempts, finish, last_step, phase, deleted, orchestrator, workload,
+         creator, created, updated);)",
 };
 constexpr auto kSchemaVersion = static_cast<std::int64_t>(std::size(kSchemaSteps));
 

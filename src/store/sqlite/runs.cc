@@ -101,6 +101,25 @@ RunRow Row(const Query& query, bool* named_anew) {
   return row;
 }
 
+// Whether all that it holds for have a label of one value: an index leads to them.
+bool AsksForLabel(const Filter::Node& node) {
+  if (node.op == Filter::Operator::kAnd) return std::ranges::any_of(node.operands, AsksForLabel);
+  return node.op == Filter::Operator::kEqual && node.field >= std::size(kFieldColumns);
+}
+
+// Whether no index leads to the first rows: of a name, of a label, or in the order that is asked
+// for where every row is taken.
+bool LooksAtAll(const RunQuery& query) {
+  if (!query.name.empty() || AsksForLabel(query.filter.root())) return false;
+  const Filter::Node& root = query.filter.root();
+  const bool every = root.op == Filter::Operator::kAnd && root.operands.empty();
+  const std::vector<RowOrder::Key>& keys = query.order.keys();
+  if (keys.empty()) return !every;
+  if (!every || keys.front().field >= std::size(kFieldColumns)) return true;
+  const std::string_view column = kFieldColumns[keys.front().field];
+  return column != "run.name" && column != "run.began";
+}
+
 }  // namespace
 
 // --- Projects
@@ -176,7 +195,9 @@ Result<RunPage> SqliteStore::ListRuns(const RunQuery& query) {
   // Which they are comes first: what is shown of them is read for those of the page alone.
   RowSql sql(kRunRows);
   sql.Add(kRunColumns).Add("WHERE run.id IN (SELECT run.id FROM run WHERE run.project_id = ");
-  sql.Add("(SELECT id FROM project WHERE name = ").Bind(query.project).Add(") AND run.purged = 0");
+  sql.Add("(SELECT id FROM project WHERE name = ").Bind(query.project);
+  // The index that has all that lists ask of runs (run_scan) begins with `purged`.
+  sql.Add(LooksAtAll(query) ? ") AND run.purged = 0" : ") AND +run.purged = 0");
   if (!query.deleted) sql.Add(" AND run.deleted = 0");
   if (!query.name.empty()) sql.Add(" AND run.name = ").Bind(query.name);
   sql.Where(query.filter);
