@@ -35,7 +35,7 @@ if(TARGET headway_ledger)
   install(CODE "
     set(target \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/headway\")
     foreach(header IN ITEMS base/status.h model/category.h model/name_table.h model/record.h
-            model/report.h model/run_records.h ledger/pages.h ledger/time_split.h
+            model/report.h model/run_records.h ledger/pages.h ledger/step_history.h ledger/time_split.h
             ledger/ledger.h)
       message(STATUS \"Installing: \${target}/\${header}\")
       file(READ \"${PROJECT_SOURCE_DIR}/src/\${header}\" text)

@@ -15,6 +15,9 @@ inline constexpr int kViewColumnsUsual = 500;
 /// together.
 inline constexpr std::size_t kViewNames = 32;
 
+/// Of the slowest steps of a run, those that are told.
+inline constexpr int kSlowestSteps = 100;
+
 /// Intervals of a timeline that are told one by one; where there are more, columns are.
 inline constexpr std::size_t kViewIntervals = 4'000;
 

@@ -270,6 +270,13 @@ std::vector<StepSummary> Ledger::Steps(const Query& query) {
   });
 }
 
+StepHistory Ledger::MakeStepHistory(const Query& query, const StepQuestion& question) {
+  return impl_->Look(query, [&](const RunView& view, const RunContext& context) {
+    const auto [from, to] = NetWindow(query, view, context.net);
+    return ledger::MakeStepHistory(view, context, from, to, question);
+  });
+}
+
 void Ledger::VisitLeads(const std::function<void(const Record&)>& visit) {
   LeadPlace place;
   VisitLeads(&place, [&visit](const Record& record) {

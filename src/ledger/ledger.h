@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "ledger/pages.h"
+#include "ledger/step_history.h"
 #include "ledger/time_split.h"
 #include "model/record.h"
 #include "model/report.h"
@@ -84,6 +85,9 @@ class Ledger {
   std::optional<std::vector<TimelineInterval>> TimelineUpTo(const Query& query, std::size_t most);
   /// Every step interval, in order.
   std::vector<StepSummary> Steps(const Query& query = {});
+  /// What there is to say about the steps of each part of an axis, for charts: of those that
+  /// `query.window` has, where it has one. O(attempts + steps): some 50 ms for a million.
+  StepHistory MakeStepHistory(const Query& query, const StepQuestion& question);
 
   /// Calls `visit` for what the lead of each attempt recorded, attempt after attempt, each in its
   /// order, as it was stamped.

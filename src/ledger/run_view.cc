@@ -674,30 +674,42 @@ std::optional<std::vector<TimelineInterval>> RunView::Timeline(std::int64_t from
   return intervals;
 }
 
+void RunView::VisitSteps(std::int64_t from, std::int64_t to, const VisitStep& visit) const {
+  bool more = true;
+  for (std::size_t i = 0; i < attempts_.size() && more; ++i) {
+    attempts_[i].Visit(std::max(from, begin_), std::min(to, end_),
+                       [&](const Row& row, bool wasted) {
+                         if (row.is_step) more = visit(static_cast<std::int64_t>(i), row, wasted);
+                         return more;
+                       });
+  }
+}
+
+StepSummary RunView::Summarize(std::int64_t attempt, const Row& row, bool wasted) const {
+  const AttemptView& view = attempts_[static_cast<std::size_t>(attempt)];
+  const std::int64_t end = std::min(row.end(), view.end());  // cut as in the partition
+  StepSummary step;
+  step.attempt = attempt;
+  step.step = row.index;
+  step.start = context_->net.WallBegin(row.begin);
+  step.end = context_->net.WallEnd(end);
+  ForEachPiece(row, [&](const Piece& piece) {
+    const std::int64_t ns = std::min(piece.end, end) - piece.begin;
+    if (ns > 0) *PartOf(piece, wasted, &step) += ns;
+  });
+  step.work_ns = end - row.begin - step.blocked_ns;
+  step.first = row.first;
+  step.complete = row.complete;
+  step.retained = row.complete && !wasted;
+  return step;
+}
+
 std::vector<StepSummary> RunView::Steps(std::int64_t from, std::int64_t to) const {
   std::vector<StepSummary> steps;
-  for (std::size_t i = 0; i < attempts_.size(); ++i) {
-    const AttemptView& view = attempts_[i];
-    view.Visit(std::max(from, begin_), std::min(to, end_), [&](const Row& row, bool wasted) {
-      if (!row.is_step) return true;
-      const std::int64_t end = std::min(row.end(), view.end());  // cut as in the partition
-      StepSummary step;
-      step.attempt = static_cast<std::int64_t>(i);
-      step.step = row.index;
-      step.start = context_->net.WallBegin(row.begin);
-      step.end = context_->net.WallEnd(end);
-      ForEachPiece(row, [&](const Piece& piece) {
-        const std::int64_t ns = std::min(piece.end, end) - piece.begin;
-        if (ns > 0) *PartOf(piece, wasted, &step) += ns;
-      });
-      step.work_ns = end - row.begin - step.blocked_ns;
-      step.first = row.first;
-      step.complete = row.complete;
-      step.retained = row.complete && !wasted;
-      steps.push_back(step);
-      return true;
-    });
-  }
+  VisitSteps(from, to, [&](std::int64_t attempt, const Row& row, bool wasted) {
+    steps.push_back(Summarize(attempt, row, wasted));
+    return true;
+  });
   return steps;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -38,6 +39,12 @@ class RunView {
   std::optional<std::vector<TimelineInterval>> Timeline(std::int64_t from, std::int64_t to,
                                                         std::size_t most) const;
   std::vector<StepSummary> Steps(std::int64_t from, std::int64_t to) const;
+  /// Calls `visit(attempt, row, wasted)` for steps that overlap [from, to), in order, until it
+  /// returns false.
+  using VisitStep = std::function<bool(std::int64_t, const Row&, bool)>;
+  void VisitSteps(std::int64_t from, std::int64_t to, const VisitStep& visit) const;
+  /// Such a step in wall time, with its parts.
+  StepSummary Summarize(std::int64_t attempt, const Row& row, bool wasted) const;
 
  private:
   struct Fate {

