@@ -76,7 +76,8 @@ def parts_of(index: str) -> list[str]:
 
 def test_views_are_one_page_and_shadow_nothing(server: Server) -> None:
     index = index_of(server)
-    for path in ("/runs", "/runs/", "/runs/llama-7b", "/runs/a%2Fb?project=p", "/?x=1"):
+    for path in ("/runs", "/runs/", "/runs/llama-7b", "/runs/a%2Fb?project=p", "/?x=1",
+                 "/compare?run=a&run=b"):  # fmt: skip
         answer = ask(server, path)
         assert (answer.status, answer.body.decode()) == (200, index), path
         assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
@@ -85,7 +86,7 @@ def test_views_are_one_page_and_shadow_nothing(server: Server) -> None:
     assert ask(server, "/share/nothing").status == 404
     for path in ("/v1/metrics", "/api/v1/write"):
         assert ask(server, path).status == 405, path  # they are written to
-    for path in ("/headway.v1.RunService/ListRuns", "/runs2"):
+    for path in ("/headway.v1.RunService/ListRuns", "/runs2", "/compare/x"):
         assert ask(server, path).status == 401, path
     for path in ("/assets/none.js", "/assets/", "/assets/../index.html"):
         answer = ask(server, path)
@@ -200,7 +201,10 @@ def test_values_are_written_as_the_command_line_writes_them(tmp_path: Path) -> N
     run_node("format.test.ts", given, tmp_path)
 
 
-@pytest.mark.parametrize("part", ["event_stream", "figure", "history", "records", "timeline"])
+@pytest.mark.parametrize(
+    "part",
+    ["configs", "event_stream", "figure", "history", "metric_lines", "records", "timeline"],
+)
 def test_what_is_computed_in_the_page(part: str, tmp_path: Path) -> None:
     run_node(f"{part}.test.ts", {}, tmp_path)
 

@@ -6,12 +6,37 @@ const address = signal(new URL(location.href));
 export type View =
   | { page: "start" }
   | { page: "runs"; project: string; filter: string; order: string; mark: string }
-  | { page: "run"; project: string; run: string; part: RunPart; time: TimeQuery }
+  | { page: "run"; project: string; run: string; part: RunPart; time: TimeQuery; look: Look }
+  | { page: "compare"; project: string; runs: string[]; look: Look }
   | { page: "nowhere" };
 
 /** What is shown of a run: the first one has no name in the address. */
-export const RUN_PARTS = ["overview", "timeline"] as const;
+export const RUN_PARTS = [
+  "overview",
+  "timeline",
+  "steps",
+  "metrics",
+  "configs",
+  "events",
+  "profiles",
+] as const;
 export type RunPart = (typeof RUN_PARTS)[number];
+
+/** How a page shows what it shows; what is usual is not named. */
+const LOOK_KEYS = [
+  "axis",
+  "steps",
+  "find",
+  "smooth",
+  "scale",
+  "rolling",
+  "show",
+  "kind",
+  "attempt",
+  "against",
+  "chosen",
+] as const;
+export type Look = Partial<Record<(typeof LOOK_KEYS)[number], string>>;
 
 /** Which part of a run's time, as the server takes it. */
 export interface TimeQuery {
@@ -22,6 +47,8 @@ export interface TimeQuery {
 }
 
 const RUNS = "/runs";
+const COMPARE = "/compare";
+export const COMPARED_MOST = 8;
 const DEFAULT_PROJECT = "default";
 
 export function parse(url: URL): View {
@@ -33,6 +60,12 @@ export function parse(url: URL): View {
     const [filter, order, mark] = [query("filter"), query("order"), query("page")];
     return { page: "runs", project, filter, order, mark };
   }
+  const look: Look = {};
+  for (const key of LOOK_KEYS) if (query(key) !== "") look[key] = query(key);
+  if (path === COMPARE) {
+    const runs = [...new Set(url.searchParams.getAll("run"))].slice(0, COMPARED_MOST);
+    return { page: "compare", project, runs, look };
+  }
   const names = path.startsWith(`${RUNS}/`) ? path.slice(RUNS.length + 1).split("/") : [];
   const [name = "", named = "overview"] = names;
   const part = RUN_PARTS.find((one) => one === named && names[1] !== "overview");
@@ -43,7 +76,7 @@ export function parse(url: URL): View {
   if (query("last") !== "") time.last = query("last");
   if (query("as_of") !== "") time.asOf = query("as_of");
   try {
-    return { page: "run", project, run: decodeURIComponent(name), part, time };
+    return { page: "run", project, run: decodeURIComponent(name), part, time, look };
   } catch {
     return { page: "nowhere" };
   }
@@ -75,15 +108,25 @@ export function runAddress(
   run: string,
   time: TimeQuery = {},
   part: RunPart = "overview",
+  look: Look = {},
 ): string {
   const { from, to, last, asOf } = time;
   const path = `${RUNS}/${encodeURIComponent(run)}${part === "overview" ? "" : `/${part}`}`;
-  return withQuery(path, { project: named(project), from, to, last, as_of: asOf });
+  return withQuery(path, { project: named(project), from, to, last, as_of: asOf, ...look });
+}
+
+/** Runs side by side, by their labels or uids. */
+export function compareAddress(project: string, runs: readonly string[], look: Look = {}): string {
+  const query = new URLSearchParams(named(project) === "" ? [] : [["project", project]]);
+  for (const run of runs) query.append("run", run);
+  for (const [key, value] of Object.entries(look)) if (value !== "") query.set(key, value);
+  return `${COMPARE}?${query.toString()}`;
 }
 
 /** What stands behind the # of a link that shows that first. */
-export function fragmentOf(time: TimeQuery, part: RunPart): string {
-  return runAddress(DEFAULT_PROJECT, "r", time, part).slice(`${RUNS}/r`.length).replace(/^\//, "");
+export function fragmentOf(time: TimeQuery, part: RunPart, look: Look = {}): string {
+  const address = runAddress(DEFAULT_PROJECT, "r", time, part, look);
+  return address.slice(`${RUNS}/r`.length).replace(/^\//, "");
 }
 
 /** The address of the run that a link leads to, as `fragment` has it. */
@@ -91,7 +134,7 @@ export function sharedAddress(project: string, run: string, fragment: string): s
   const more = fragment === "" || fragment.startsWith("?") ? fragment : `/${fragment}`;
   const view = parse(new URL(`${RUNS}/${encodeURIComponent(run)}${more}`, location.origin));
   return view.page === "run"
-    ? runAddress(project, run, view.time, view.part)
+    ? runAddress(project, run, view.time, view.part, view.look)
     : runAddress(project, run);
 }
 
@@ -123,3 +166,13 @@ export function followLinks(): void {
     go(link.href);
   });
 }
+
+/** `100..200`, as `steps` of a look has it. */
+export function stepsIn(
+  text: string | undefined,
+): [from: bigint | undefined, to: bigint | undefined] {
+  const [, from, to] = /^(\d{1,18})\.\.(\d{1,18})$/.exec(text ?? "") ?? [];
+  return [from === undefined ? undefined : BigInt(from), to === undefined ? undefined : BigInt(to)];
+}
+export const stepsText = (from: number, to: number): string =>
+  `${Math.max(0, Math.floor(from))}..${Math.max(1, Math.ceil(to))}`;

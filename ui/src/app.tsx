@@ -1,12 +1,20 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { go, runAddress, runsAddress, view } from "./address.ts";
+import { go, runAddress, runsAddress, type View, view } from "./address.ts";
+import { later } from "./later.tsx";
 import { RunPage } from "./run_page.tsx";
 import { RunsPage } from "./runs_page.tsx";
 import { session, type Shared, signOut } from "./session.ts";
 import { SignIn } from "./sign_in.tsx";
 import { ThemeButton } from "./theme.tsx";
 import { TimelinePage } from "./timeline_page.tsx";
+
+const ComparePage = later(async () => (await import("./compare_page.tsx")).ComparePage);
+const ConfigPage = later(async () => (await import("./config_page.tsx")).ConfigPage);
+const EventsPage = later(async () => (await import("./events_page.tsx")).EventsPage);
+const MetricsPage = later(async () => (await import("./metrics_page.tsx")).MetricsPage);
+const ProfilesPage = later(async () => (await import("./profiles_page.tsx")).ProfilesPage);
+const StepsPage = later(async () => (await import("./steps_page.tsx")).StepsPage);
 
 export function App(): JSX.Element {
   const now = session.value;
@@ -42,7 +50,9 @@ function Shown(props: { only: string; shared?: Shared }): JSX.Element | null {
   const { only, shared } = props;
   const shown = view.value;
   // Whoever looks by a link is led back to its run, for all else is not theirs.
-  const start: boolean = shown.page === "start" || (shared !== undefined && shown.page === "runs");
+  const start: boolean =
+    shown.page === "start" ||
+    (shared !== undefined && shown.page !== "run" && shown.page !== "nowhere");
   useEffect(() => {
     if (!start) return;
     const theirs = shared && runAddress(shared.project, shared.run);
@@ -65,7 +75,9 @@ function Shown(props: { only: string; shared?: Shared }): JSX.Element | null {
     case "runs":
       return <RunsPage {...shown} />;
     case "run":
-      return shown.part === "timeline" ? <TimelinePage {...shown} /> : <RunPage {...shown} />;
+      return <PageOfRun {...shown} />;
+    case "compare":
+      return <ComparePage {...shown} />;
     case "nowhere":
       return (
         <main tabIndex={-1}>
@@ -75,6 +87,25 @@ function Shown(props: { only: string; shared?: Shared }): JSX.Element | null {
           </p>
         </main>
       );
+  }
+}
+
+function PageOfRun(props: View & { page: "run" }): JSX.Element {
+  switch (props.part) {
+    case "overview":
+      return <RunPage {...props} />;
+    case "timeline":
+      return <TimelinePage {...props} />;
+    case "steps":
+      return <StepsPage {...props} />;
+    case "metrics":
+      return <MetricsPage {...props} />;
+    case "configs":
+      return <ConfigPage {...props} />;
+    case "events":
+      return <EventsPage {...props} />;
+    case "profiles":
+      return <ProfilesPage {...props} />;
   }
 }
 

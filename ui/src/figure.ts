@@ -21,18 +21,23 @@ export interface FigureLine {
   label: string;
   color: string;
   /** [points], null: a gap. Of areas each is upon the one before. */
-  values: readonly (number | null)[];
+  values: readonly (number | null | undefined)[];
   /** What is meant where `values` are sums. */
-  shown?: readonly (number | null)[];
+  shown?: readonly (number | null | undefined)[];
   dashed?: boolean;
   filled?: boolean;
+  faint?: boolean;
+  /** Without an entry in the legend. */
+  unnamed?: boolean;
 }
 export interface Figure {
   title: string;
-  /** [points] in order. */
-  times: readonly number[];
+  /** [points] places on the horizontal axis, in order. */
+  xs: readonly number[];
+  /** What that axis counts, and how a file says it. */
+  along: { name: string; exact: (x: number) => string };
   lines: readonly FigureLine[];
-  /** Where the axis of time has its ticks, and what stands there. */
+  /** Where the horizontal axis has its ticks, and what stands there. */
   ticks: readonly { at: number; label: string }[];
   axis: (value: number) => string;
   range?: readonly [number, number];
@@ -68,7 +73,7 @@ function rangeOf(figure: Figure): readonly [number, number] {
   let most = -Infinity;
   for (const { values } of figure.lines) {
     for (const value of values) {
-      if (value === null) continue;
+      if (value === null || value === undefined) continue;
       least = Math.min(least, value);
       most = Math.max(most, value);
     }
@@ -77,29 +82,33 @@ function rangeOf(figure: Figure): readonly [number, number] {
   return most > least ? [least, most] : [least, least + 1];
 }
 
-/** Stretches without a gap, as places. */
-function stretches(values: readonly (number | null)[]): [begin: number, end: number][] {
-  const found: [number, number][] = [];
-  let begin = -1;
+/** Stretches without a gap: the places that have a value. */
+function stretches(values: readonly (number | null | undefined)[]): number[][] {
+  const found: number[][] = [];
+  let open: number[] = [];
   for (let i = 0; i <= values.length; ++i) {
-    const there = i < values.length && values[i] !== null && values[i] !== undefined;
-    if (there && begin < 0) begin = i;
-    if (there || begin < 0) continue;
-    found.push([begin, i]);
-    begin = -1;
+    const value = i < values.length ? values[i] : null;
+    if (value === undefined) continue;
+    if (value !== null) {
+      open.push(i);
+    } else if (open.length > 0) {
+      found.push(open);
+      open = [];
+    }
   }
   return found;
 }
 
 export function draw(figure: Figure, pen: Pen): void {
-  const { colors, times, lines } = figure;
-  const keys = placeKeys(lines, pen.width - LEFT - RIGHT);
+  const { colors, xs, lines } = figure;
+  const named = lines.filter((line) => line.unnamed !== true);
+  const keys = placeKeys(named, pen.width - LEFT - RIGHT);
   const bottom = pen.height - AXIS - keys.rows * LINE - 8;
   const right = pen.width - RIGHT;
   const [least, most] = rangeOf(figure);
-  const first = times[0] ?? 0;
-  const length = (times.at(-1) ?? 1) - first || 1;
-  const x = (time: number): number => LEFT + ((time - first) / length) * (right - LEFT);
+  const first = xs[0] ?? 0;
+  const length = (xs.at(-1) ?? 1) - first || 1;
+  const x = (place: number): number => LEFT + ((place - first) / length) * (right - LEFT);
   const y = (value: number): number => bottom - ((value - least) / (most - least)) * (bottom - TOP);
   const whole: Point[] = [
     [0, 0],
@@ -121,15 +130,17 @@ export function draw(figure: Figure, pen: Pen): void {
   }
   lines.forEach((one, row) => {
     const below = one.filled === true ? lines[row - 1] : undefined;
-    for (const [begin, end] of stretches(one.values)) {
+    for (const places of stretches(one.values)) {
       const upper: Point[] = [];
       const lower: Point[] = [];
-      for (let i = begin; i < end; ++i) {
-        upper.push([x(times[i] ?? 0), y(one.values[i] ?? 0)]);
-        lower.push([x(times[i] ?? 0), y(below?.values[i] ?? Math.max(least, 0))]);
+      for (const i of places) {
+        upper.push([x(xs[i] ?? 0), y(one.values[i] ?? 0)]);
+        lower.push([x(xs[i] ?? 0), y(below?.values[i] ?? Math.max(least, 0))]);
       }
-      if (one.filled === true) pen.area([...upper, ...lower.reverse()], one.color, 0.75);
-      pen.line(upper, one.color, one.filled === true ? 1 : 1.5, one.dashed === true);
+      const thin = one.filled === true || one.faint === true;
+      const alpha = one.faint === true ? 0.2 : 0.75;
+      if (one.filled === true) pen.area([...upper, ...lower.reverse()], one.color, alpha);
+      pen.line(upper, one.color, thin ? 1 : 1.5, one.dashed === true);
     }
   });
   for (const { line, left, row } of keys.places) {

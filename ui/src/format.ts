@@ -93,3 +93,59 @@ export function toFilter(text: string): string {
 /** A sentence, or the beginning of one. */
 export const capital = (text: string): string =>
   text.replace(/^./u, (first) => first.toUpperCase());
+
+const UNITS: Record<string, bigint> = {
+  s: SECOND,
+  m: 60n * SECOND,
+  min: 60n * SECOND,
+  h: HOUR_NS,
+  d: DAY_SECONDS * SECOND,
+};
+
+/** `90s`, `15 min`, `6h`, `2d` in nanoseconds; undefined: it is none, or more than ten years. */
+export function toDuration(text: string): bigint | undefined {
+  const [, digits = "", unit = ""] = /^\s*(\d{1,9})\s*(s|m|min|h|d)\s*$/i.exec(text) ?? [];
+  const size = UNITS[unit.toLowerCase()];
+  if (size === undefined) return undefined;
+  const ns = BigInt(digits) * size;
+  return ns > 0n && ns <= 3653n * DAY_SECONDS * SECOND ? ns : undefined;
+}
+
+/** Durations at an axis, as short as they can be told: `1.5 s`. */
+export function shortDuration(ns: number): string {
+  const of = (size: number, unit: string): string =>
+    `${Number((ns / size).toPrecision(4))} ${unit}`;
+  const value = Math.abs(ns);
+  if (value === 0) return "0";
+  if (value < 1e3) return of(1, "ns");
+  if (value < 1e6) return of(1e3, "µs");
+  if (value < 1e9) return of(1e6, "ms");
+  if (value < 120e9) return of(1e9, "s");
+  if (value < 7200e9) return of(60e9, "min");
+  if (value < 172_800e9) return of(3600e9, "h");
+  return of(86_400e9, "d");
+}
+
+const BYTES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
+/** A number of a metric with four digits, and its unit (UCUM) as people write it. */
+export function measure(value: number, unit: string): string {
+  if (!Number.isFinite(value)) return String(value);
+  if (unit === "s") return shortDuration(value * 1e9);
+  if (unit === "ms") return shortDuration(value * 1e6);
+  if (unit === "By") {
+    const size = Math.min(
+      Math.max(Math.floor(Math.log2(Math.max(Math.abs(value), 1)) / 10), 0),
+      BYTES.length - 1,
+    );
+    return `${Number((value / 1024 ** size).toPrecision(4))} ${BYTES[size]}`;
+  }
+  const size = Math.abs(value);
+  const text =
+    size !== 0 && (size < 1e-3 || size >= 1e9)
+      ? value.toExponential(3).replace(/\.?0*e\+?/, "e")
+      : Number(value.toPrecision(size >= 1e4 ? 6 : 4)).toLocaleString("en-US", {
+          maximumFractionDigits: 8,
+        });
+  return unit === "" || unit === "1" || unit.startsWith("{") ? text : `${text} ${unit}`;
+}

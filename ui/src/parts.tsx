@@ -70,6 +70,46 @@ export function Value(props: {
   );
 }
 
+/** One of the things worth knowing at a glance: within `dl.facts`. */
+export function Fact(props: {
+  label: string;
+  about?: string;
+  children: ComponentChildren;
+}): JSX.Element {
+  return (
+    <div title={props.about}>
+      <dt>{props.label}</dt>
+      <dd>{props.children}</dd>
+    </div>
+  );
+}
+
+/** Exactly one of a few. */
+export function Choice(props: {
+  label: string;
+  choices: readonly (readonly [name: string, label: string])[];
+  chosen: string;
+  onChoose: (name: string) => void;
+}): JSX.Element {
+  const { label, choices, chosen, onChoose } = props;
+  return (
+    <span role="group" aria-label={label} class="choice">
+      <span class="muted small">{label}</span>
+      {choices.map(([name, text]) => (
+        <button
+          key={name}
+          type="button"
+          class="quiet"
+          aria-pressed={name === chosen}
+          onClick={() => onChoose(name)}
+        >
+          {text}
+        </button>
+      ))}
+    </span>
+  );
+}
+
 export function Goodput({ share }: { share: number | undefined }): JSX.Element {
   return (
     <Value value={share} title="productive share of the elapsed time">

@@ -2,6 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import {
   fragmentOf,
+  type Look,
   RUN_PARTS,
   runAddress,
   runsAddress,
@@ -12,7 +13,17 @@ import { type Live, LiveBadge } from "./live.tsx";
 import { sharedRun } from "./session.ts";
 import { Share } from "./share.tsx";
 
-const NAMES: Record<RunPart, string> = { overview: "Overview", timeline: "Timeline" };
+const NAMES: Record<RunPart, string> = {
+  overview: "Overview",
+  timeline: "Timeline",
+  steps: "Steps",
+  metrics: "Metrics",
+  configs: "Configs",
+  events: "Events",
+  profiles: "Profiles",
+};
+/** What a link does not show. */
+const PRIVATE: ReadonlySet<RunPart> = new Set(["configs", "events", "profiles"]);
 
 export function RunFrame(props: {
   project: string;
@@ -20,6 +31,8 @@ export function RunFrame(props: {
   part: RunPart;
   /** What the other pages show as well. */
   time: TimeQuery;
+  /** Of this page alone. */
+  look?: Look;
   live: Live;
   /** Of the run, once it is known: an address may have its uid. */
   name?: string | undefined;
@@ -37,7 +50,7 @@ export function RunFrame(props: {
           <span aria-current={part === "overview" ? "page" : undefined}>{name}</span>
         </nav>
         <nav class="tabs" aria-label="Pages of this run">
-          {RUN_PARTS.map((one) => (
+          {RUN_PARTS.filter((one) => !guest || !PRIVATE.has(one)).map((one) => (
             <a
               key={one}
               href={runAddress(project, run, time, one)}
@@ -49,7 +62,7 @@ export function RunFrame(props: {
         </nav>
         <span class="grow" />
         <LiveBadge live={live} />
-        <Share project={project} run={run} view={fragmentOf(time, part)} />
+        <Share project={project} run={run} view={fragmentOf(time, part, props.look)} />
       </div>
       {children}
     </main>

@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { JSX } from "preact";
 import {
   type AttemptSummary,
   AttemptEnd,
@@ -8,12 +8,12 @@ import {
   type Disruption,
   type Report,
 } from "../gen/headway/v1/report_pb.js";
-import { runAddress, type TimeQuery } from "./address.ts";
+import { type Look, runAddress, type TimeQuery } from "./address.ts";
 import { useAnswer } from "./answer.ts";
 import { colorOf, isCrossedOut, labelOf, labelOfName, lookOf } from "./categories.ts";
 import { capital, count, duration, HOUR_NS, percent, UNKNOWN } from "./format.ts";
 import { OverTime } from "./over_time.tsx";
-import { Failure, isLive, Scroll, Skeleton, State, Time, useTitle, Value } from "./parts.tsx";
+import { Fact, Failure, isLive, Scroll, Skeleton, State, Time, useTitle, Value } from "./parts.tsx";
 import { mayMove, selection, useReport } from "./report.ts";
 import { RunFrame } from "./run_frame.tsx";
 import { runs } from "./session.ts";
@@ -28,13 +28,18 @@ const WINDOWS: [label: string, hours: bigint][] = [
   ["7 d", 168n],
 ];
 
-export function RunPage(props: { project: string; run: string; time: TimeQuery }): JSX.Element {
-  const { project, run, time } = props;
+export function RunPage(props: {
+  project: string;
+  run: string;
+  time: TimeQuery;
+  look: Look;
+}): JSX.Element {
+  const { project, run, time, look } = props;
   const { value, error, stale, live } = useReport(project, run, time);
   const name = value?.run;
   useTitle(name ?? run);
   return (
-    <RunFrame {...{ project, run, name, time, live }} part="overview">
+    <RunFrame {...{ project, run, name, time, look, live }} part="overview">
       {!stale && <Failure error={error} />}
       {value === undefined ? (
         error === undefined && <Skeleton rows={12} />
@@ -107,15 +112,6 @@ function Headline({ report }: { report: Report }): JSX.Element {
           </Fact>
         )}
       </dl>
-    </div>
-  );
-}
-
-function Fact(props: { label: string; about?: string; children: ComponentChildren }): JSX.Element {
-  return (
-    <div title={props.about}>
-      <dt>{props.label}</dt>
-      <dd>{props.children}</dd>
     </div>
   );
 }

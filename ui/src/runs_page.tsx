@@ -1,8 +1,9 @@
 import type { JSX } from "preact";
+import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { ListRunsResponse, Run } from "../gen/headway/v1/run_service_pb.js";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { go, runAddress, runsAddress } from "./address.ts";
+import { compareAddress, COMPARED_MOST, go, runAddress, runsAddress } from "./address.ts";
 import { useAnswer } from "./answer.ts";
 import { count, duration, toFilter } from "./format.ts";
 import {
@@ -79,6 +80,41 @@ const COLUMNS: Column[] = [
     about: "its end, or how far its records are looked at",
   },
 ];
+
+/** The runs that are to be compared, as addresses have them, of one project. */
+const chosen = signal<{ project: string; runs: readonly string[] }>({ project: "", runs: [] });
+
+const chosenOf = (project: string): readonly string[] =>
+  chosen.value.project === project ? chosen.value.runs : [];
+
+function choose(project: string, run: string, wanted: boolean): void {
+  const others = chosenOf(project).filter((one) => one !== run);
+  chosen.value = { project, runs: wanted ? [...others, run] : others };
+}
+
+/** What is done with those that are chosen. */
+function Chosen({ project }: { project: string }): JSX.Element | null {
+  const names = chosenOf(project);
+  if (names.length === 0) return null;
+  return (
+    <p class="chosen-runs" role="status">
+      {names.length < 2 ? (
+        "1 run chosen: choose another one to compare it with. "
+      ) : (
+        <a href={compareAddress(project, names)}>Compare {names.length} runs</a>
+      )}{" "}
+      <button
+        type="button"
+        class="quiet"
+        onClick={() => {
+          chosen.value = { project, runs: [] };
+        }}
+      >
+        Choose none
+      </button>
+    </p>
+  );
+}
 
 export function RunsPage(query: Query): JSX.Element {
   const { project, filter, order, mark } = query;
@@ -157,6 +193,7 @@ export function RunsPage(query: Query): JSX.Element {
         error === undefined && <Skeleton rows={8} />
       ) : (
         <div class={stale ? "stale" : ""} aria-busy={stale}>
+          <Chosen project={project} />
           <Table query={query} runs={value.runs} />
           {value.runs.length === 0 && error === undefined && <Nothing {...query} />}
           <Pages query={query} value={value} />
@@ -173,6 +210,9 @@ function Table({ query, runs: rows }: { query: Query; runs: Run[] }): JSX.Elemen
       <table class="runs">
         <thead>
           <tr>
+            <th scope="col">
+              <span class="unseen">Compare</span>
+            </th>
             {COLUMNS.map((column) => (
               <Heading key={column.label} column={column} query={query} />
             ))}
@@ -220,10 +260,22 @@ const isDots = (name: string): boolean => name === "." || name === "..";
 
 function Row({ run }: { run: Run }): JSX.Element {
   const share = run.goodput;
+  const named = isDots(run.label) ? run.uid : run.label;
+  const names = chosenOf(run.project);
+  const isChosen = names.includes(named);
   return (
     <tr>
+      <td>
+        <input
+          type="checkbox"
+          aria-label={`Compare ${run.label}`}
+          checked={isChosen}
+          disabled={!isChosen && names.length >= COMPARED_MOST}
+          onChange={(event) => choose(run.project, named, event.currentTarget.checked)}
+        />
+      </td>
       <th scope="row">
-        <a href={runAddress(run.project, isDots(run.label) ? run.uid : run.label)}>{run.label}</a>
+        <a href={runAddress(run.project, named)}>{run.label}</a>
         {run.group !== "" && <span class="muted small"> {run.group}</span>}
       </th>
       <td>

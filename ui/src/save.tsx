@@ -52,10 +52,10 @@ export function SaveTable(props: {
 export function SaveChart(props: { label: string; figure: () => Figure }): JSX.Element {
   const { label, figure } = props;
   const csv = (): void => {
-    const { times, lines } = figure();
-    const head = ["time", ...lines.map((line) => line.label)];
-    const rows = times.map((time, i): Cell[] => [
-      new Date(time * 1000).toISOString(),
+    const { xs, along, lines } = figure();
+    const head = [along.name, ...lines.map((line) => line.label)];
+    const rows = xs.map((x, i): Cell[] => [
+      along.exact(x),
       ...lines.map((line) => (line.shown ?? line.values)[i] ?? null),
     ]);
     give(new Blob([csvOf([head, ...rows])], { type: "text/csv" }), named(label, "csv"));

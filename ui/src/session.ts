@@ -4,10 +4,14 @@ import { capital } from "./format.ts";
 import { go, linkInAddress, sharedAddress } from "./address.ts";
 import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
+import { ConfigService } from "../gen/headway/v1/config_service_pb.js";
+import { EventService } from "../gen/headway/v1/event_service_pb.js";
 import { LinkService } from "../gen/headway/v1/link_service_pb.js";
+import { ProfileService } from "../gen/headway/v1/profile_service_pb.js";
 import { ProjectService } from "../gen/headway/v1/project_service_pb.js";
 import { RecordService } from "../gen/headway/v1/record_service_pb.js";
 import { RunService } from "../gen/headway/v1/run_service_pb.js";
+import { SeriesService } from "../gen/headway/v1/series_service_pb.js";
 import { type ServerCaller, ServerService } from "../gen/headway/v1/server_service_pb.js";
 import { ViewService } from "../gen/headway/v1/view_service_pb.js";
 
@@ -61,8 +65,12 @@ const transport = createConnectTransport({
 });
 
 export const runs = createClient(RunService, transport);
+export const configs = createClient(ConfigService, transport);
+export const events = createClient(EventService, transport);
+export const profiles = createClient(ProfileService, transport);
 export const links = createClient(LinkService, transport);
 export const records = createClient(RecordService, transport);
+export const series = createClient(SeriesService, transport);
 export const views = createClient(ViewService, transport);
 export const projects = createClient(ProjectService, transport);
 const server = createClient(ServerService, transport);
@@ -77,9 +85,7 @@ export function isAway(error: unknown): boolean {
 /** A sentence for people about what a call threw. */
 export function explain(error: unknown): string {
   const { cause, rawMessage } = ConnectError.from(error);
-  return cause instanceof TypeError
-    ? "The server can't be reached."
-    : capital(rawMessage);
+  return cause instanceof TypeError ? "The server can't be reached." : capital(rawMessage);
 }
 
 async function enter(): Promise<void> {

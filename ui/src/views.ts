@@ -1,8 +1,14 @@
 // What the server says of a run's time, as charts and timelines take it.
 import type { TimelineInterval } from "../gen/headway/v1/report_pb.js";
-import type { History as HistoryMessage, RunTimeline } from "../gen/headway/v1/view_service_pb.js";
+import {
+  type History as HistoryMessage,
+  type RunTimeline,
+  StepAxis,
+  type StepHistory,
+} from "../gen/headway/v1/view_service_pb.js";
 import { LOOKS, placeOf } from "./categories.ts";
 import type { History } from "./history.ts";
+import { bridged, type Values } from "./metric_lines.ts";
 import { type Exact, type Lane, type Mixed, together } from "./timeline/lanes.ts";
 
 /** The intervals behind exact lanes, by their places in them; undefined: in that of all. */
@@ -71,5 +77,45 @@ export function historyOf(message: HistoryMessage): History | undefined {
       ns: series.ns.map(Number),
       before: Number(series.beforeNs),
     })),
+  };
+}
+
+/** How long steps took, part by part of an axis; null where there is a gap. */
+export interface StepColumns {
+  /** [columns] the middle of each: seconds since 1970, or numbers of steps. */
+  xs: number[];
+  /** [columns] in nanoseconds. */
+  p10: Values;
+  p50: Values;
+  p90: Values;
+  max: Values;
+  /** [columns] numbers of steps; of the axis of time. */
+  last: (number | null)[];
+  productive: (number | null)[];
+}
+
+const NO_STEP = -(2n ** 63n);
+
+/** Undefined: there is no step. */
+export function stepColumnsOf(message: StepHistory): StepColumns | undefined {
+  const { begin, end, columns, axis } = message;
+  const any = message.count.some((count) => count > 0n);
+  if (begin === undefined || end === undefined || columns === 0 || !any) return undefined;
+  const length = Number(end - begin);
+  const place = (i: number): number => (length * (i + 0.5)) / columns;
+  const known = (values: readonly bigint[]): Values =>
+    bridged(values.map((ns, i) => ((message.count[i] ?? 0n) > 0n ? Number(ns) : null)));
+  const stepsOf = (values: readonly bigint[]): (number | null)[] =>
+    values.map((step) => (step === NO_STEP ? null : Number(step)));
+  const first = axis === StepAxis.STEP ? Number(begin) : Number(begin / 1000n) / 1e6;
+  const unit = axis === StepAxis.STEP ? 1 : 1e9;
+  return {
+    xs: message.count.map((_, i) => first + place(i) / unit),
+    p10: known(message.p10Ns),
+    p50: known(message.p50Ns),
+    p90: known(message.p90Ns),
+    max: known(message.maxNs),
+    last: stepsOf(message.lastStep),
+    productive: stepsOf(message.productiveStep),
   };
 }

@@ -27,7 +27,8 @@ test("an axis has round values", () => {
 
 const figure: Figure = {
   title: "Lost <b> & found",
-  times: [0, 1, 2, 3],
+  xs: [0, 1, 2, 3],
+  along: { name: "time", exact: String },
   lines: [
     { label: "a", color: "red", values: [0.1, 0.2, null, 0.1], filled: true },
     { label: "b", color: "rgb(0, 0, 255)", values: [0.3, 0.3, null, 0.4], filled: true },
@@ -64,7 +65,7 @@ test("nothing to show is no fault", () => {
   const pen = svgPen(300, 200);
   const empty = { label: "a", color: "red", values: [null, null] };
   const { range: _, ...free } = figure;
-  draw({ ...free, times: [], lines: [] }, pen);
-  draw({ ...free, times: [5, 5], lines: [empty, { ...empty, values: [2, 2] }] }, pen);
+  draw({ ...free, xs: [], lines: [] }, pen);
+  draw({ ...free, xs: [5, 5], lines: [empty, { ...empty, values: [2, 2] }] }, pen);
   assert.ok(!/NaN|Infinity/.test(pen.svg()));
 });

@@ -2,7 +2,18 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { ago, count, duration, exactTime, percent, toFilter, UNKNOWN } from "../src/format.ts";
+import {
+  ago,
+  count,
+  duration,
+  exactTime,
+  measure,
+  percent,
+  shortDuration,
+  toDuration,
+  toFilter,
+  UNKNOWN,
+} from "../src/format.ts";
 
 const path = process.env["HEADWAY_TEST"];
 const given = JSON.parse(path === undefined ? "{}" : readFileSync(path, "utf8")) as {
@@ -57,4 +68,34 @@ test("one word is looked for in names; the rest is a filter", () => {
   assert.equal(toFilter("goodput < 90%"), "goodput < 90%");
   assert.equal(toFilter("name:x"), "name:x");
   assert.equal(toFilter(""), "");
+});
+
+test("durations as people type them, and as they stand at an axis", () => {
+  assert.equal(toDuration("90s"), 90_000_000_000n);
+  assert.equal(toDuration(" 15 min "), 900_000_000_000n);
+  assert.equal(toDuration("6H"), 21_600_000_000_000n);
+  assert.equal(toDuration("2d"), 172_800_000_000_000n);
+  for (const wrong of ["", "5", "h", "-1h", "0s", "1.5h", "99999d", "1h30m"]) {
+    assert.equal(toDuration(wrong), undefined, wrong);
+  }
+  assert.equal(shortDuration(0), "0");
+  assert.equal(shortDuration(1_500_000_000), "1.5 s");
+  assert.equal(shortDuration(250_000), "250 µs");
+  assert.equal(shortDuration(3 * 60e9), "3 min");
+  assert.equal(shortDuration(36 * 3600e9), "36 h");
+  assert.equal(shortDuration(72 * 3600e9), "3 d");
+});
+
+test("values of metrics with their units", () => {
+  assert.equal(measure(2.34567, "1"), "2.346");
+  assert.equal(measure(0.00001234, ""), "1.234e-5");
+  assert.equal(measure(0.0001, "1"), "1e-4");
+  assert.equal(measure(0, "%"), "0 %");
+  assert.equal(measure(93.5, "%"), "93.5 %");
+  assert.equal(measure(123456, "{token}/s"), "123,456");
+  assert.equal(measure(2.5e12, "1"), "2.5e12");
+  assert.equal(measure(0.0152, "s"), "15.2 ms");
+  assert.equal(measure(3 * 2 ** 30, "By"), "3 GiB");
+  assert.equal(measure(-12, "By"), "-12 B");
+  assert.equal(measure(Number.NaN, "s"), "NaN");
 });

@@ -462,7 +462,7 @@ describe("the page", { concurrency: false }, () => {
     assert.match(shown.pathname, /^\/runs\/[0-9a-f]{32}$/);
     assert.equal(shown.searchParams.get("from"), from);
     for (const name of ["Share", "Sign out"]) {
-      assert.equal(await guest.getByRole("button", { name }).count(), 0);
+      assert.equal(await guest.getByRole("button", { name, exact: true }).count(), 0);
     }
     await guest.locator("table.breakdown tfoot data").waitFor();
     assert.deepEqual(await accessibilityFaults(guest), []);
