@@ -33,6 +33,12 @@ QUESTIONS: dict[str, dict[str, str]] = {
     "runs_filtered": {"filter": "group != g3 AND phase = failed", "orderBy": "name desc"},
 }
 
+FLEETS: dict[str, dict[str, object]] = {
+    "fleet": {"top": 10},
+    "fleet_by_group": {"groupBy": "group", "top": 10},
+    "fleet_by_label": {"groupBy": "labels.team", "top": 10},
+}
+
 
 def make(server: Server, numbers: range) -> None:
     call = Caller(server)
@@ -78,6 +84,15 @@ def main() -> None:
                 taken.append(1000 * (time.perf_counter() - begin))
             taken.sort()
             figures = {"row": row, "value": round(taken[int(0.99 * len(taken))], 2)}
+            figures["median_ms"] = round(statistics.median(taken), 2)
+            print(json.dumps(figures), flush=True)
+        for row, question in FLEETS.items():
+            taken = []
+            for _ in range(arguments.rounds // 10):
+                begin = time.perf_counter()
+                call("RunService/GetFleet", question)
+                taken.append(1000 * (time.perf_counter() - begin))
+            figures = {"row": row, "value": round(max(taken), 2)}
             figures["median_ms"] = round(statistics.median(taken), 2)
             print(json.dumps(figures), flush=True)
         server.stop()

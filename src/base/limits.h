@@ -129,6 +129,7 @@ inline constexpr std::size_t kRunConfigs = 1000;
 inline constexpr std::size_t kRunConfigBytes = std::size_t{4} << 10;
 inline constexpr std::size_t kRunTextBytes = std::size_t{4} << 10;
 inline constexpr std::size_t kRunTools = 16;
+inline constexpr std::int64_t kRunAccelerators = 10'000'000;
 inline constexpr std::size_t kRequestIdBytes = 128;
 
 /// Share links: how many there are at most, how long they live at most and without being told, when

@@ -18,6 +18,10 @@ inline constexpr std::size_t kViewNames = 32;
 /// Of the slowest steps of a run, those that are told.
 inline constexpr int kSlowestSteps = 100;
 
+/// Of the totals over the runs of a project: parts that are told apart, and runs that lost most.
+inline constexpr int kFleetParts = 200;
+inline constexpr int kFleetTop = 100;
+
 /// Intervals of a timeline that are told one by one; where there are more, columns are.
 inline constexpr std::size_t kViewIntervals = 4'000;
 

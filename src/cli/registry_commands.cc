@@ -1,8 +1,11 @@
+#include <charconv>
+#include <cmath>
 #include <optional>
 #include <string>
 
 #include "cli/commands.h"
 #include "cli/server_runs.h"
+#include "model/text.h"
 
 /// What is said of runs on a server, projects, and operations.
 
@@ -89,6 +92,25 @@ class RunsUndeleteCommand final : public Command {
   Place place_;
 };
 
+// "2.5 USD", or 0; nothing where none was said.
+Result<std::pair<std::optional<double>, std::string>> ParsePrice(const std::string& text) {
+  std::pair<std::optional<double>, std::string> price;
+  if (text.empty()) return price;
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  const std::string_view rest(stop, static_cast<std::size_t>(end - stop));
+  const bool bare = rest.empty() && number == 0;
+  if (error != std::errc() || !std::isfinite(number) || !(bare || rest.starts_with(' '))) {
+    return Status(Code::kInvalidArgument,
+                  "--price is a number and a currency, such as '2.5 USD', or 0, not \"" +
+                      PrintableLine(text) + "\"");
+  }
+  price.first = number;
+  if (!bare) price.second = rest.substr(1);
+  return price;
+}
+
 class ProjectsListCommand final : public Command {
  public:
   void Describe(Description* description) override {
@@ -112,11 +134,13 @@ class ProjectsCreateCommand final : public Command {
   void Describe(Description* description) override {
     description->Text(
         "Makes a project on a server, or changes one that is there: how long its ended runs are "
-        "kept, and how many bytes its records may take. Beyond that they stay where they were "
-        "recorded, and are sent once there is room.");
+        "kept, how many bytes its records may take, and what an accelerator costs. Beyond the "
+        "quota they stay where they were recorded, and are sent once there is room.");
     description->Positional("PROJECT", &project_, "its name");
     description->Duration("--keep", &keep_, "how long ended runs are kept; 0s: for ever");
     description->Count("--quota", "BYTES", 0, &quota_, "what its records may take; 0: no limit");
+    description->Option("--price", "PRICE", &price_,
+                        "of an accelerator's hour, such as '2.5 USD'; 0: none");
     DescribeServerOnly(description, &place_);
     description->Example("headway projects create lm --keep 90d --quota 100000000000", "");
   }
@@ -124,7 +148,10 @@ class ProjectsCreateCommand final : public Command {
   Result<int> Run(const Context& context) override {
     HEADWAY_RETURN_IF_ERROR(ResolveServerOnly(&place_, "projects are"));
     HEADWAY_RETURN_IF_ERROR(CheckName("PROJECT", project_));
-    HEADWAY_RETURN_IF_ERROR(PutServerProject(context, place_, project_, keep_, quota_));
+    const auto price = ParsePrice(price_);
+    HEADWAY_RETURN_IF_ERROR(price.status());
+    HEADWAY_RETURN_IF_ERROR(
+        PutServerProject(context, place_, project_, keep_, price->first, price->second, quota_));
     return 0;
   }
 
@@ -132,6 +159,7 @@ class ProjectsCreateCommand final : public Command {
   std::string project_;
   std::optional<std::int64_t> keep_;
   std::optional<std::int64_t> quota_;
+  std::string price_;
   Place place_;
 };
 

@@ -30,7 +30,7 @@ class RunsListCommand final : public Command {
         "= != < <= > >=, or a text with : for 'contains'; AND, OR, NOT and parentheses combine "
         "them, and OR binds tighter than AND. A server's runs have further fields: end, last_step, "
         "group, phase, orchestrator, workload, creator, uid, create_time, update_time, "
-        "delete_time, labels.KEY.");
+        "delete_time, accelerators, labels.KEY.");
     description->Choice(
         "--state", "STATE",
         {"not_started", "running", "restarting", "completed", "failed", "interrupted"}, &state_,

@@ -62,6 +62,8 @@ void DescribeChange(Description* description, RunChange* change) {
                       "may be given several times");
   description->Option("--config-system", "KEY=VALUE", &change->system,
                       "may be given several times");
+  description->Count("--accelerators", "N", 0, &change->accelerators,
+                     "how many it holds while it runs; 0: not known");
   description->Option("--tool", "TOOL", &change->tools, "xprof; may be given several times");
 }
 
@@ -164,6 +166,8 @@ void WriteRun(const v1::Run& run, const Shown* shown, JsonWriter* json) {
   }
   json->Field("bytes", run.stored_bytes()).Field("group", details.group);
   WriteMap("labels", details.labels, json);
+  json->Key("accelerators");
+  details.accelerators == 0 ? json->Null() : json->Int(details.accelerators);
   json->Field("orchestrator", details.orchestrator)
       .Field("workload", details.workload.Text())
       .Field("artifacts_uri", details.artifacts)
@@ -235,6 +239,10 @@ Status Fill(const RunChange& change, v1::Run* run, std::vector<std::string>* pat
   text(change.orchestrator, "orchestrator", run->mutable_orchestrator());
   text(change.artifacts, "artifacts_uri", run->mutable_artifacts_uri());
   text(change.error, "error_details", run->mutable_error_details());
+  if (change.accelerators) {
+    run->set_accelerators(*change.accelerators);
+    paths->emplace_back("accelerators");
+  }
   if (change.phase) {
     const std::optional<RunPhase> phase = FindRunPhase(*change.phase);
     if (!phase) {
@@ -499,6 +507,7 @@ Status ShowServerRun(const Context& context, const Place& place, const std::stri
   fact("phase", std::string(RunPhaseName(details.phase)));
   fact("group", details.group);
   for (const auto& [key, value] : details.labels) fact("label " + key, value);
+  if (details.accelerators != 0) fact("accelerators", ShowCount(details.accelerators));
   fact("orchestrator", details.orchestrator);
   fact("workload", details.workload.Text());
   fact("artifacts", details.artifacts);
@@ -600,9 +609,18 @@ void WriteProject(const v1::Project& project, JsonWriter* json) {
   project.has_runs() ? json->Int(project.runs()) : json->Null();
   json->Key("stored_bytes");
   project.has_stored_bytes() ? json->Int(project.stored_bytes()) : json->Null();
-  json->Field("quota_bytes", project.quota_bytes())
-      .Field("retention_ns", project.retention_ns())
-      .EndObject();
+  json->Field("quota_bytes", project.quota_bytes()).Field("retention_ns", project.retention_ns());
+  json->Key("price_per_accelerator_hour");
+  project.has_price() ? json->Double(project.price().per_accelerator_hour()) : json->Null();
+  json->Key("currency");
+  project.has_price() ? json->String(project.price().currency()) : json->Null();
+  json->EndObject();
+}
+
+std::string ShowPrice(const v1::Price& price) {
+  std::string number;
+  JsonWriter(&number).Double(price.per_accelerator_hour());
+  return number + " " + PrintableLine(price.currency());
 }
 
 void AddProject(const v1::Project& project, Table* table) {
@@ -612,11 +630,17 @@ void AddProject(const v1::Project& project, Table* table) {
                                   : "–",
        project.quota_bytes() == 0 ? "none"
                                   : ShowBytes(static_cast<std::uint64_t>(project.quota_bytes())),
-       project.retention_ns() == 0 ? "for ever" : ShowDuration(project.retention_ns())});
+       project.retention_ns() == 0 ? "for ever" : ShowDuration(project.retention_ns()),
+       project.has_price() ? ShowPrice(project.price()) : "–"});
 }
 
 Table ProjectTable() {
-  return Table({{"project"}, {"runs", true}, {"stored", true}, {"quota", true}, {"kept", true}});
+  return Table({{"project"},
+                {"runs", true},
+                {"stored", true},
+                {"quota", true},
+                {"kept", true},
+                {"accelerator hour", true, 1}});
 }
 
 }  // namespace
@@ -645,12 +669,16 @@ Status ListServerProjects(const Context& context, const Place& place) {
 }
 
 Status PutServerProject(const Context& context, const Place& place, const std::string& project,
-                        std::optional<std::int64_t> retention_ns,
-                        std::optional<std::int64_t> quota_bytes) {
+                        std::optional<std::int64_t> retention_ns, std::optional<double> price,
+                        const std::string& currency, std::optional<std::int64_t> quota_bytes) {
   v1::PutProjectRequest request;
   request.set_project(project);
   if (retention_ns) request.set_retention_ns(*retention_ns);
   if (quota_bytes) request.set_quota_bytes(*quota_bytes);
+  if (price) {
+    request.mutable_price()->set_per_accelerator_hour(*price);
+    request.mutable_price()->set_currency(currency);
+  }
   v1::Project put;
   HEADWAY_RETURN_IF_ERROR(CallServer(place, "ProjectService.PutProject", request, &put));
   std::string text;

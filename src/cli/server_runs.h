@@ -39,6 +39,7 @@ struct RunChange {
   std::vector<std::string> not_labels;  ///< KEY
   std::vector<std::string> software, system;
   std::vector<std::string> tools;
+  std::optional<std::int64_t> accelerators;
   std::string etag;
   std::string uid;         ///< of a new one
   std::string request_id;  ///< of a new one
@@ -55,8 +56,8 @@ Status UndeleteServerRun(const Context& context, const Place& place, const std::
 
 Status ListServerProjects(const Context& context, const Place& place);
 Status PutServerProject(const Context& context, const Place& place, const std::string& project,
-                        std::optional<std::int64_t> retention_ns,
-                        std::optional<std::int64_t> quota_bytes);
+                        std::optional<std::int64_t> retention_ns, std::optional<double> price,
+                        const std::string& currency, std::optional<std::int64_t> quota_bytes);
 
 Status ListServerOperations(const Context& context, const Place& place);
 /// "Get", "Cancel" or "Delete".

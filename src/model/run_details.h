@@ -57,6 +57,7 @@ struct RunDetails {
   std::vector<std::string> tools;
   std::map<std::string, std::string> software;  ///< configs
   std::map<std::string, std::string> system;
+  std::int64_t accelerators = 0;  ///< that it holds while it runs; 0: not known
 
   friend bool operator==(const RunDetails&, const RunDetails&) = default;
 };

@@ -17,11 +17,30 @@ v1::Project ToProto(const store::ProjectRow& row, const Caller& caller) {
   project.set_create_time(row.created);
   project.set_retention_ns(row.retention_ns);
   project.set_quota_bytes(row.quota_bytes);
+  if (row.price > 0) {
+    project.mutable_price()->set_per_accelerator_hour(row.price);
+    project.mutable_price()->set_currency(row.currency);
+  }
   // What the other runs of it are is not for whoever is bound to one.
   if (!caller.run.empty()) return project;
   project.set_stored_bytes(row.stored_bytes);
   project.set_runs(row.runs);
   return project;
+}
+
+Status CheckPrice(const v1::Price& price) {
+  const double each = price.per_accelerator_hour();
+  if (!(each >= 0 && each <= 1e9)) {
+    return {Code::kInvalidArgument, "price.per_accelerator_hour is within 0..1e9"};
+  }
+  const std::string& currency = price.currency();
+  const bool is_code = currency.size() == 3 && std::ranges::all_of(currency, [](char letter) {
+                         return letter >= 'A' && letter <= 'Z';
+                       });
+  if (each > 0 && !is_code) {
+    return {Code::kInvalidArgument, "price.currency is three letters, such as USD (ISO 4217)"};
+  }
+  return OkStatus();
 }
 
 }  // namespace
@@ -74,17 +93,24 @@ Result<v1::Project> ProjectService::Put(const Caller& caller,
   if (request.retention_ns() < 0 || request.quota_bytes() < 0) {
     return Status(Code::kInvalidArgument, "retention_ns and quota_bytes are not below 0");
   }
+  if (request.has_price()) HEADWAY_RETURN_IF_ERROR(CheckPrice(request.price()));
   const Result<std::optional<store::ProjectRow>> before = Find(name);
   if (!before.ok()) return before.status();
   store::ProjectRow row = before->value_or(store::ProjectRow{});
   row.name = name;
   if (request.has_retention_ns()) row.retention_ns = request.retention_ns();
   if (request.has_quota_bytes()) row.quota_bytes = request.quota_bytes();
+  if (request.has_price()) {
+    row.price = request.price().per_accelerator_hour();
+    row.currency = row.price > 0 ? request.price().currency() : "";
+  }
   const store::AuditRow audit = {.time = clock_->Wall().ns,
                                  .who = caller.name,
                                  .action = std::string(PermissionName(Permission::kProjectsUpdate)),
                                  .what = "retention_ns " + std::to_string(row.retention_ns) +
-                                         ", quota_bytes " + std::to_string(row.quota_bytes),
+                                         ", quota_bytes " + std::to_string(row.quota_bytes) +
+                                         ", price " + std::to_string(row.price) + " " +
+                                         row.currency,
                                  .project = name};
   HEADWAY_RETURN_IF_ERROR(registry_->PutProject(row, audit));
   const Result<std::optional<store::ProjectRow>> after = Find(name);

@@ -62,6 +62,7 @@ Settable Keyed(std::string_view name, Map RunDetails::*member) {
 
 const std::vector<Settable>& AllSettable() {
   static const std::vector<Settable> kAll = {
+      Plain("accelerators", &RunDetails::accelerators),
       Plain("group", &RunDetails::group),
       Keyed("labels", &RunDetails::labels),
       Plain("phase", &RunDetails::phase),
@@ -149,6 +150,10 @@ Status CheckDetails(const v1::Run& values) {
   }
   for (const std::string& tool : values.tools()) {
     HEADWAY_RETURN_IF_ERROR(CheckNewName("a tool's name", tool));
+  }
+  if (values.accelerators() < 0 || values.accelerators() > limits::kRunAccelerators) {
+    return Bad("accelerators: " + std::to_string(values.accelerators()) + " is not within 0.." +
+               std::to_string(limits::kRunAccelerators));
   }
   if (!v1::RunPhase_IsValid(values.phase())) {
     return Bad("phase " + std::to_string(static_cast<int>(values.phase())) + " is none");

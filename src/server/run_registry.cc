@@ -7,8 +7,10 @@
 
 #include "base/limits.h"
 #include "base/names.h"
+#include "base/view_limits.h"
 #include "server/run_details.h"
 #include "server/upkeep.h"
+#include "wire/report.h"
 #include "wire/run.h"
 
 namespace headway::server {
@@ -69,6 +71,9 @@ void RunRegistry::AddTo(ConnectRouter* router) {
   router->Add<v1::GetRunRequest, v1::Run>(
       "headway.v1.RunService.GetRun", Permission::kRunsGet, Scope::kOneRun,
       [this](const Caller& caller, const auto& request) { return Get(caller, request); });
+  router->Add<v1::GetFleetRequest, v1::Fleet>(
+      "headway.v1.RunService.GetFleet", Permission::kRunsList, Scope::kByRequest,
+      [this](const Caller& caller, const auto& request) { return GetFleet(caller, request); });
   router->Add<v1::CreateRunRequest, v1::CreateRunResponse>(
       "headway.v1.RunService.CreateRun", Permission::kRunsCreate, Scope::kByRequest,
       [this](const Caller& caller, const auto& request) { return Create(caller, request); });
@@ -140,7 +145,11 @@ Result<v1::ListRunsResponse> RunRegistry::List(const Caller& caller,
   const Result<store::RunPage> page = store_->ListRuns(query);
   if (!page.ok()) return page.status();
   v1::ListRunsResponse response;
-  for (const store::RunRow& row : page->runs) *response.add_runs() = RunMessage(row);
+  for (const store::RunRow& row : page->runs) {
+    v1::Run* const run = response.add_runs();
+    *run = RunMessage(row);
+    if (request.with_digest() && row.digest) wire::Fill(*row.digest, run->mutable_digest());
+  }
   response.set_next_page_token(wanted->Token(page->next));
   return response;
 }
@@ -149,6 +158,106 @@ Result<v1::Run> RunRegistry::Get(const Caller& caller, const v1::GetRunRequest& 
   const Result<store::RunRow> run = Find(caller, ProjectOf(request.project()), request.run());
   if (!run.ok()) return run.status();
   return caller.link.empty() ? RunMessage(*run) : SharedRunMessage(*run);
+}
+
+namespace {
+
+// Rounded once.
+double Seconds(store::FleetSums::Wide ns) {
+  return static_cast<double>(static_cast<long double>(ns) / kNanosPerSecond);
+}
+
+v1::FleetPart PartOf(const std::string& name, const store::FleetSums& sums, double price) {
+  v1::FleetPart part;
+  part.set_name(name);
+  part.set_runs(sums.runs);
+  part.set_live(sums.live);
+  part.set_unknown(sums.undigested);
+  const store::FleetSums::Wide elapsed = sums.elapsed_ns();
+  part.set_elapsed_seconds(Seconds(elapsed));
+  part.set_lost_seconds(Seconds(sums.lost_ns()));
+  if (elapsed > 0) {
+    part.set_goodput(static_cast<double>(static_cast<long double>(sums.ns[0]) /
+                                         static_cast<long double>(elapsed)));
+  }
+  for (int i = 0; i < kCategoryCount; ++i) {
+    const store::FleetSums::Wide ns = sums.ns[static_cast<std::size_t>(i)];
+    if (ns == 0) continue;
+    v1::CategorySeconds* const category = part.add_categories();
+    category->set_category(wire::ToProto(static_cast<Category>(i)));
+    category->set_seconds(Seconds(ns));
+  }
+  part.set_disruptions(sums.disruptions);
+  part.set_accelerator_seconds(Seconds(sums.accelerator_ns));
+  part.set_lost_accelerator_seconds(Seconds(sums.lost_accelerator_ns));
+  part.set_without_accelerators(sums.without_accelerators);
+  if (price > 0) part.set_lost_cost(Seconds(sums.lost_accelerator_ns) / 3600 * price);
+  return part;
+}
+
+}  // namespace
+
+Result<v1::Fleet> RunRegistry::GetFleet(const Caller& caller, const v1::GetFleetRequest& request) {
+  if (request.top() < 0 || request.top() > limits::kFleetTop) {
+    return Bad("top: " + std::to_string(request.top()) + " is not within 0.." +
+               std::to_string(limits::kFleetTop));
+  }
+  store::FleetQuery query{.project = ProjectOf(request.project()), .name = caller.run};
+  query.top = static_cast<std::size_t>(request.top());
+  Result<Filter> filter = Filter::Parse(request.filter(), store::RunRowFields());
+  if (!filter.ok()) {
+    return Status(filter.status().code(), "filter: " + filter.status().message());
+  }
+  query.filter = *std::move(filter);
+  if (!request.group_by().empty()) {
+    const Result<RowOrder> group = RowOrder::Parse(request.group_by(), store::RunRowFields());
+    if (!group.ok()) {
+      return Status(group.status().code(), "group_by: " + group.status().message());
+    }
+    const std::vector<RowOrder::Key>& keys = group->keys();
+    if (keys.size() != 1 || keys.front().descending ||
+        store::RunRowFields()[keys.front().field].type != FieldType::kText) {
+      return Bad("group_by: it is one field whose values are texts, such as group or labels.KEY");
+    }
+    query.group = keys.front();
+  }
+  const Result<std::vector<store::ProjectRow>> projects = store_->ListProjects();
+  if (!projects.ok()) return projects.status();
+  const auto project = std::ranges::find(*projects, query.project, &store::ProjectRow::name);
+  const double price = project == projects->end() ? 0 : project->price;
+  const Result<store::FleetTotals> totals = store_->SumRuns(query);
+  if (!totals.ok()) return totals.status();
+
+  v1::Fleet fleet;
+  *fleet.mutable_all() = PartOf("", totals->all, price);
+  fleet.set_by_accelerator_time(totals->by_accelerator_time);
+  if (price > 0) {
+    fleet.mutable_price()->set_per_accelerator_hour(price);
+    fleet.mutable_price()->set_currency(project->currency);
+  }
+  std::vector<const std::pair<const std::string, store::FleetSums>*> parts;
+  for (const auto& part : totals->parts) parts.push_back(&part);
+  std::ranges::stable_sort(parts, [&](const auto* a, const auto* b) {
+    return totals->by_accelerator_time
+               ? a->second.lost_accelerator_ns > b->second.lost_accelerator_ns
+               : a->second.lost_ns() > b->second.lost_ns();
+  });
+  store::FleetSums rest;
+  for (const auto* const part : parts) {
+    if (fleet.parts_size() < limits::kFleetParts) {
+      *fleet.add_parts() = PartOf(part->first, part->second, price);
+    } else {
+      rest.Add(part->second);
+      fleet.set_rest_parts(fleet.rest_parts() + 1);
+    }
+  }
+  if (fleet.rest_parts() > 0) *fleet.mutable_rest() = PartOf("", rest, price);
+  for (const store::RunRow& row : totals->costliest) {
+    v1::Run* const run = fleet.add_costliest();
+    *run = RunMessage(row);
+    if (row.digest) wire::Fill(*row.digest, run->mutable_digest());
+  }
+  return fleet;
 }
 
 store::AuditRow RunRegistry::Done(const Caller& caller, Permission permission,

@@ -45,6 +45,7 @@ class RunRegistry {
 
   Result<v1::ListRunsResponse> List(const Caller& caller, const v1::ListRunsRequest& request);
   Result<v1::Run> Get(const Caller& caller, const v1::GetRunRequest& request);
+  Result<v1::Fleet> GetFleet(const Caller& caller, const v1::GetFleetRequest& request);
   Result<v1::CreateRunResponse> Create(const Caller& caller, const v1::CreateRunRequest& request);
   Result<v1::Run> Update(const Caller& caller, const v1::UpdateRunRequest& request);
   Result<v1::DeleteRunResponse> Delete(const Caller& caller, const v1::DeleteRunRequest& request);

@@ -35,6 +35,33 @@ std::string_view ClusterOf(const journal::Header& header) {
   return slash == std::string_view::npos ? std::string_view() : job.substr(0, slash);
 }
 
+// The goodput of equal parts of all of its time, beside where all of that went.
+RunDigest DigestOf(const Report& report, const ledger::Query& query, ledger::Ledger* ledger) {
+  RunDigest digest = headway::DigestOf(report);
+  if (!report.start) return digest;
+  __extension__ using Wide = __int128;
+  const Wide length = Wide{*report.end} - *report.start;
+  std::vector<ledger::WallSpan> parts;
+  for (int i = 0; i < RunDigest::kParts; ++i) {
+    const auto at = [&](int k) {
+      return static_cast<std::int64_t>(*report.start + length * k / RunDigest::kParts);
+    };
+    parts.emplace_back(at(i), at(i + 1));
+  }
+  const ledger::TimeSplit split = ledger->Split(query, parts, 0);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    Wide good = 0;
+    for (const ledger::TimeSplit::Series& series : split.series) {
+      if (series.category == Category::kProductive) good += series.ns[i];
+    }
+    const std::int64_t elapsed = split.elapsed_ns[i];
+    const Wide scaled = elapsed > 0 ? good * RunDigest::kGoodputScale / elapsed : Wide{0};
+    digest.goodput.push_back(elapsed > 0 ? static_cast<std::uint8_t>(scaled)
+                                         : RunDigest::kNoGoodput);
+  }
+  return digest;
+}
+
 bool MayChange(RunState state) {
   return state == RunState::kRunning || state == RunState::kRestarting;
 }
@@ -134,6 +161,7 @@ Status Upkeep::Summarise() {
       ledger::Query query;
       query.now = clock_->Wall().ns;
       Report now = found.ledger()->MakeReport(query);
+      one.digest = DigestOf(now, query, found.ledger());
       saved = found.SaveNowAndThen();
       return now;
     });

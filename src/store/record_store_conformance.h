@@ -901,6 +901,64 @@ inline std::string DeepestFilter(const std::string& comparison, std::mt19937_64*
   return text;
 }
 
+inline FleetSums SumsOf(const RunRow& row) {
+  FleetSums sums;
+  sums.runs = 1;
+  const RunState state = row.summary.state;
+  sums.live = state == RunState::kRunning || state == RunState::kRestarting ? 1 : 0;
+  const std::int64_t accelerators = row.details.accelerators;
+  sums.without_accelerators = accelerators == 0 ? 1 : 0;
+  if (!row.digest) return sums;
+  for (std::size_t i = 0; i < sums.ns.size(); ++i) sums.ns[i] = row.digest->ns[i];
+  sums.disruptions = row.digest->disruptions;
+  sums.accelerator_ns = sums.elapsed_ns() * accelerators;
+  sums.lost_accelerator_ns = sums.lost_ns() * accelerators;
+  return sums;
+}
+
+inline void ExpectSums(const FleetSums& found, const FleetSums& expected) {
+  EXPECT_EQ(found.runs, expected.runs);
+  EXPECT_EQ(found.live, expected.live);
+  EXPECT_EQ(found.undigested, expected.undigested);
+  EXPECT_TRUE(found.ns == expected.ns);
+  EXPECT_EQ(found.disruptions, expected.disruptions);
+  EXPECT_TRUE(found.accelerator_ns == expected.accelerator_ns);
+  EXPECT_TRUE(found.lost_accelerator_ns == expected.lost_accelerator_ns);
+  EXPECT_EQ(found.without_accelerators, expected.without_accelerators);
+}
+
+/// `rows`: those that the query is about.
+inline void ExpectTotals(const FleetTotals& totals, const FleetQuery& query,
+                         const std::vector<RunRow>& rows) {
+  FleetSums all;
+  std::map<std::string, FleetSums> parts;
+  std::vector<std::pair<FleetSums::Wide, RunUid>> lost;
+  for (const RunRow& row : rows) {
+    const FleetSums sums = SumsOf(row);
+    all.Add(sums);
+    if (!query.group) continue;
+    const FieldValue value = RunRowValue(row, query.group->field, query.group->key);
+    const auto* const text = std::get_if<std::string>(&value);
+    parts[text == nullptr ? "" : *text].Add(sums);
+  }
+  ExpectSums(totals.all, all);
+  EXPECT_EQ(totals.by_accelerator_time, all.runs > 0 && all.without_accelerators == 0);
+  ASSERT_EQ(totals.parts.size(), parts.size());
+  for (const auto& [name, sums] : parts) ExpectSums(totals.parts.at(name), sums);
+  for (const RunRow& row : rows) {
+    const FleetSums sums = SumsOf(row);
+    const FleetSums::Wide value =
+        totals.by_accelerator_time ? sums.lost_accelerator_ns : sums.lost_ns();
+    if (value > 0) lost.emplace_back(value, row.uid);
+  }
+  std::sort(lost.begin(), lost.end(),
+            [](const auto& a, const auto& b) { return a.first > b.first; });
+  ASSERT_EQ(totals.costliest.size(), std::min(query.top, lost.size()));
+  for (std::size_t i = 0; i < totals.costliest.size(); ++i) {
+    EXPECT_EQ(totals.costliest[i].uid, lost[i].second);
+  }
+}
+
 TYPED_TEST_P(RecordStoreConformance, FiltersAndOrdersAsTheModelDoes) {
   std::mt19937_64 random(7);
   const auto one_of = [&random](const std::vector<std::string>& all) {
@@ -915,6 +973,7 @@ TYPED_TEST_P(RecordStoreConformance, FiltersAndOrdersAsTheModelDoes) {
     if (random() % 2 == 0) run.details.labels["a.b/c d"] = one_of({"1", "10", "9"});
     run.details.phase = static_cast<RunPhase>(random() % 8);
     if (random() % 2 == 0) run.details.workload = {"JobSet", "ns", one_of({"w", "v"})};
+    if (random() % 3 != 0) run.details.accelerators = static_cast<std::int64_t>(random() % 3 * 8);
     ASSERT_TRUE(this->store_->CreateRun(run, {}).ok());
     SummarisedRun summary;
     summary.stale.uid = run.uid;
@@ -930,9 +989,18 @@ TYPED_TEST_P(RecordStoreConformance, FiltersAndOrdersAsTheModelDoes) {
       summary.summary.start = run.start + static_cast<std::int64_t>(random() % 2'000'000);
       summary.summary.as_of = 1;
     }
+    if (random() % 4 != 0) {
+      summary.digest.emplace();
+      for (std::int64_t& ns : summary.digest->ns) ns = static_cast<std::int64_t>(random() >> 3);
+      summary.digest->disruptions = static_cast<std::int64_t>(random() % 5);
+      summary.digest->goodput = {0, 200, RunDigest::kNoGoodput};
+    }
     summaries.push_back(summary);
   }
   ASSERT_TRUE(this->store_->SummariseRuns(summaries).ok());
+  for (const SummarisedRun& one : summaries) {
+    ASSERT_EQ(this->store_->FindRun(one.stale.uid)->digest, one.digest);
+  }
   const std::vector<RunRow> all = this->Runs("p");
   ASSERT_EQ(all.size(), 60u);
   const std::vector<std::string> comparisons = {"name = a",
@@ -971,14 +1039,16 @@ TYPED_TEST_P(RecordStoreConformance, FiltersAndOrdersAsTheModelDoes) {
                                                 "start > @5001000",
                                                 "creator = somebody",
                                                 "orchestrator:*",
+                                                "accelerators:*",
+                                                "accelerators > 8",
                                                 "uid:a",
                                                 "project = p",
                                                 "create_time < @9001000",
                                                 "delete_time:*"};
   const std::vector<std::string> fields = {
-      "name", "state",     "start", "elapsed", "goodput",     "attempts",
-      "end",  "last_step", "group", "phase",   "labels.team", "labels.\"a.b/c d\"",
-      "uid"};
+      "name", "state",       "start", "elapsed", "goodput",     "attempts",
+      "end",  "last_step",   "group", "phase",   "labels.team", "labels.\"a.b/c d\"",
+      "uid",  "accelerators"};
   const auto row_of = [](const RunRow& row) {
     return [&row](std::size_t field, std::string_view key) { return RunRowValue(row, field, key); };
   };
@@ -1007,6 +1077,15 @@ TYPED_TEST_P(RecordStoreConformance, FiltersAndOrdersAsTheModelDoes) {
     const std::vector<RunRow> got = this->Runs(
         RunQuery{.project = "p", .filter = *filter, .order = *order, .count = 1 + random() % 20});
     ASSERT_EQ(got, expected) << text << "; " << order_text;
+    FleetQuery sums{.project = "p", .filter = *filter, .top = random() % 7};
+    if (i % 3 != 0) {
+      const std::string group = one_of({"name", "group", "phase", "labels.team"});
+      sums.group = RowOrder::Parse(group, RunRowFields())->keys().front();
+    }
+    const Result<FleetTotals> totals = this->store_->SumRuns(sums);
+    ASSERT_TRUE(totals.ok()) << text;
+    ExpectTotals(*totals, sums, expected);
+    if (::testing::Test::HasFailure()) FAIL() << text;
   }
   RunQuery query{.project = "p", .count = 1};
   query.after = "no mark";
@@ -1204,8 +1283,10 @@ TYPED_TEST_P(RecordStoreConformance, WhatHasGrownIsStale) {
   ASSERT_EQ(stale.size(), 1u);
   EXPECT_EQ(stale[0].uid, identity.run_uid);
   ASSERT_TRUE(this->Append(identity, 1, TestSlots(1, 1)).ok());
+  EXPECT_EQ(this->store_->SumRuns({.project = "p"})->all.undigested, 1);
   SummarisedRun one;
   one.stale = stale[0];
+  one.digest.emplace().ns[0] = 7;
   one.summary = {.state = RunState::kCompleted,
                  .start = 5,
                  .end = 8,
@@ -1219,6 +1300,8 @@ TYPED_TEST_P(RecordStoreConformance, WhatHasGrownIsStale) {
   ASSERT_TRUE(this->store_->SummariseRuns({&one, 1}).ok());
   this->Reopen();
   EXPECT_EQ(this->store_->FindRun(identity.run_uid)->summary, one.summary);
+  EXPECT_EQ(this->store_->FindRun(identity.run_uid)->digest, one.digest);
+  EXPECT_EQ(this->store_->SumRuns({.project = "p"})->all.undigested, 0);
   EXPECT_EQ(this->store_->FindRun(identity.run_uid)->details.phase, RunPhase::kCompleted);
   stale = *this->store_->ListStaleRuns(10);
   ASSERT_EQ(stale.size(), 1u);  // it grew meanwhile

@@ -1,5 +1,7 @@
 #include "store/registry.h"
 
+#include <numeric>
+
 #include "model/run_fields.h"
 
 namespace headway::store {
@@ -25,6 +27,7 @@ enum Field : std::size_t {
   kCreateTime,
   kUpdateTime,
   kDeleteTime,
+  kAccelerators,
   kLabels,
 };
 
@@ -32,6 +35,7 @@ FieldValue TextOf(std::string_view text) {
   return text.empty() ? FieldValue() : FieldValue(std::string(text));
 }
 FieldValue TimeOf(std::int64_t time) { return time == 0 ? FieldValue() : FieldValue(time); }
+FieldValue CountOf(std::int64_t count) { return count == 0 ? FieldValue() : FieldValue(count); }
 template <typename T>
 FieldValue ValueOf(const std::optional<T>& value) {
   return value ? FieldValue(*value) : FieldValue();
@@ -59,6 +63,7 @@ std::span<const FilterField> RunRowFields() {
                                  {"create_time", FieldType::kTime},
                                  {"update_time", FieldType::kTime},
                                  {"delete_time", FieldType::kTime},
+                                 {"accelerators", FieldType::kInteger},
                                  {"labels", FieldType::kText, {}, true}});
     return fields;
   }();
@@ -85,12 +90,28 @@ FieldValue RunRowValue(const RunRow& row, std::size_t field, std::string_view ke
     case kCreateTime: return TimeOf(row.created);
     case kUpdateTime: return TimeOf(row.updated);
     case kDeleteTime: return TimeOf(row.deleted);
+    case kAccelerators: return CountOf(row.details.accelerators);
     case kLabels: {
       const auto found = row.details.labels.find(std::string(key));
       return found == row.details.labels.end() ? FieldValue() : FieldValue(found->second);
     }
   }
   return {};
+}
+
+FleetSums::Wide FleetSums::elapsed_ns() const {
+  return std::accumulate(ns.begin(), ns.end(), Wide{0});
+}
+
+void FleetSums::Add(const FleetSums& other) {
+  runs += other.runs;
+  live += other.live;
+  undigested += other.undigested;
+  for (std::size_t i = 0; i < ns.size(); ++i) ns[i] += other.ns[i];
+  disruptions += other.disruptions;
+  accelerator_ns += other.accelerator_ns;
+  lost_accelerator_ns += other.lost_accelerator_ns;
+  without_accelerators += other.without_accelerators;
 }
 
 }  // namespace headway::store

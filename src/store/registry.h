@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +14,7 @@
 #include "base/uid.h"
 #include "model/filter.h"
 #include "model/run_details.h"
+#include "model/run_digest.h"
 
 /// Registry: what a server knows beside records: projects and their runs, operations, tokens, roles
 /// and share links. Any thread may call; calls that write take turns, and return once it is
@@ -26,6 +29,8 @@ struct ProjectRow {
   std::int64_t quota_bytes = 0;   ///< what its records and blobs may take; 0: what the disk has
   std::int64_t stored_bytes = 0;  ///< that they take (compressed)
   std::int64_t runs = 0;          ///< those that are not deleted
+  double price = 0;               ///< of an accelerator's hour; 0: nobody said
+  std::string currency = {};      ///< of `price`
 
   friend bool operator==(const ProjectRow&, const ProjectRow&) = default;
 };
@@ -40,14 +45,15 @@ struct RunRow {
   std::string label;
   RunDetails details;
   RunSummary summary;
-  std::string creator;            ///< who made it; empty: journals did
-  std::int64_t created = 0;       ///< wall times; 0: by a headway that did not write it down
-  std::int64_t updated = 0;       ///< of its details
-  std::int64_t deleted = 0;       ///< 0: it is not
-  bool purged = false;            ///< nothing of it is there any more but this row
-  std::int64_t version = 1;       ///< of its details: 1, 2, ...
-  std::int64_t journals = 0;      ///< how many
-  std::int64_t stored_bytes = 0;  ///< that their records (compressed) and its blobs take
+  std::optional<RunDigest> digest;  ///< of the same instant; nothing: not known yet
+  std::string creator;              ///< who made it; empty: journals did
+  std::int64_t created = 0;         ///< wall times; 0: by a headway that did not write it down
+  std::int64_t updated = 0;         ///< of its details
+  std::int64_t deleted = 0;         ///< 0: it is not
+  bool purged = false;              ///< nothing of it is there any more but this row
+  std::int64_t version = 1;         ///< of its details: 1, 2, ...
+  std::int64_t journals = 0;        ///< how many
+  std::int64_t stored_bytes = 0;    ///< that their records (compressed) and its blobs take
 
   friend bool operator==(const RunRow&, const RunRow&) = default;
 };
@@ -84,6 +90,38 @@ struct SummarisedRun {
   RunSummary summary;
   RunPhase phase = RunPhase::kUnspecified;  ///< that it comes to; unspecified: it stays
   bool settled = false;  ///< nothing changes but by further records: it is not stale any more
+  std::optional<RunDigest> digest = {};  ///< nothing: it stays
+};
+
+/// Which runs' time is added up: those that are not deleted.
+struct FleetQuery {
+  std::string project;
+  std::string name = {};                    ///< only those of this name; empty: of any
+  Filter filter = {};                       ///< over RunRowFields()
+  std::optional<RowOrder::Key> group = {};  ///< a field of texts that tells parts apart
+  std::size_t top = 0;                      ///< of those that lost most
+};
+
+/// Sums over runs.
+struct FleetSums {
+  __extension__ using Wide = __int128;  // what 2^63 ns are too few for
+  std::int64_t runs = 0;
+  std::int64_t live = 0;
+  std::int64_t undigested = 0;  ///< of which ListStaleRuns has yet to tell where their time went
+  std::array<Wide, kCategoryCount> ns{};
+  std::int64_t disruptions = 0;
+  Wide accelerator_ns = 0, lost_accelerator_ns = 0;  ///< of those that say how many they hold
+  std::int64_t without_accelerators = 0;
+
+  Wide elapsed_ns() const;
+  Wide lost_ns() const { return elapsed_ns() - ns[0]; }
+  void Add(const FleetSums& other);
+};
+struct FleetTotals {
+  FleetSums all;
+  std::map<std::string, FleetSums> parts;  ///< empty without a group
+  std::vector<RunRow> costliest;           ///< most first
+  bool by_accelerator_time = false;        ///< all of them say how many they hold
 };
 
 /// Something that takes its time: done in the background, and told here.
@@ -167,11 +205,14 @@ class Registry {
 
   /// By name.
   virtual Result<std::vector<ProjectRow>> ListProjects() = 0;
-  /// Makes it where it is not there, and sets what may be set: retention_ns and quota_bytes.
+  /// Makes it where it is not there, and sets what may be set: retention_ns, quota_bytes,
+  /// price and currency.
   virtual Status PutProject(const ProjectRow& project, const AuditRow& audit) = 0;
 
   /// A page of them. InvalidArgument: `after` is of no such page.
   virtual Result<RunPage> ListRuns(const RunQuery& query) = 0;
+  /// Adds up the time of runs, by their digests. O(runs).
+  virtual Result<FleetTotals> SumRuns(const FleetQuery& query) = 0;
   /// NotFound: no such run. Deleted ones are found, also by the uid that their journals have.
   virtual Result<RunRow> FindRun(const RunUid& uid) = 0;
   /// Makes a run that has recorded nothing yet: uid, project, name, details, creator and created

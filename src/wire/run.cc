@@ -1,5 +1,9 @@
 #include "wire/run.h"
 
+#include <limits>
+
+#include "wire/report.h"
+
 namespace headway::wire {
 namespace {
 
@@ -23,6 +27,7 @@ void Fill(const RunDetails& details, v1::Run* run) {
   for (const std::string& tool : details.tools) run->add_tools(tool);
   run->mutable_software_configs()->insert(details.software.begin(), details.software.end());
   run->mutable_system_configs()->insert(details.system.begin(), details.system.end());
+  run->set_accelerators(details.accelerators);
 }
 
 RunDetails DetailsOf(const v1::Run& run) {
@@ -39,6 +44,7 @@ RunDetails DetailsOf(const v1::Run& run) {
   details.tools.assign(run.tools().begin(), run.tools().end());
   details.software.insert(run.software_configs().begin(), run.software_configs().end());
   details.system.insert(run.system_configs().begin(), run.system_configs().end());
+  details.accelerators = run.accelerators();
   return details;
 }
 
@@ -51,6 +57,22 @@ void Fill(const RunSummary& summary, v1::Run* run) {
   if (summary.goodput) run->set_goodput(*summary.goodput);
   run->set_attempts(static_cast<std::int32_t>(summary.attempts));
   if (summary.last_step) run->set_last_step(*summary.last_step);
+}
+
+void Fill(const RunDigest& digest, v1::RunDigest* message) {
+  for (int i = 0; i < kCategoryCount; ++i) {
+    const std::int64_t ns = digest.ns[static_cast<std::size_t>(i)];
+    if (ns == 0) continue;
+    v1::CategoryTotal* const total = message->add_categories();
+    total->set_category(ToProto(static_cast<Category>(i)));
+    total->set_ns(ns);
+  }
+  message->set_disruptions(digest.disruptions);
+  for (const std::uint8_t goodput : digest.goodput) {
+    message->add_goodput(goodput == RunDigest::kNoGoodput
+                             ? std::numeric_limits<float>::quiet_NaN()
+                             : static_cast<float>(goodput) / RunDigest::kGoodputScale);
+  }
 }
 
 RunSummary SummaryOf(const v1::Run& run) {

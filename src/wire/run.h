@@ -3,6 +3,7 @@
 #include <headway/v1/run_service.pb.h>
 
 #include "model/run_details.h"
+#include "model/run_digest.h"
 
 namespace headway::wire {
 
@@ -13,5 +14,7 @@ RunDetails DetailsOf(const v1::Run& run);
 /// Sets how it stood.
 void Fill(const RunSummary& summary, v1::Run* run);
 RunSummary SummaryOf(const v1::Run& run);
+/// Those categories that have time.
+void Fill(const RunDigest& digest, v1::RunDigest* message);
 
 }  // namespace headway::wire

@@ -23,6 +23,7 @@ from test_server import Server
 # What each method needs; one that is not here fails the test.
 NEEDS = {
     "RunService/ListRuns": "runs.list",
+    "RunService/GetFleet": "runs.list",
     "RunService/GetRun": "runs.get",
     "RunService/CreateRun": "runs.create",
     "RunService/UpdateRun": "runs.update",
@@ -89,6 +90,7 @@ BY_LINK = {"RunService/GetRun", "RunService/GetReport", "RunService/GetAdvice",
            "SeriesService/QuerySeries",
            "ViewService/GetHistory", "ViewService/GetStepHistory",
            "ViewService/GetTimeline"}  # fmt: skip
+LISTS = {"RunService/ListRuns", "RunService/GetFleet"}
 READING = {"runs.list", "runs.get", "projects.list", "projects.get", "operations.list",
            "operations.get", "server.get", "events.get", "events.list", "profiles.get",
            "profiles.list", "nodes.list", "nodes.get", "clusters.list", "clusters.get",
@@ -191,6 +193,7 @@ def every_request(headway: Headway, server: Server) -> dict[str, Any]:
         for method, needs in NEEDS.items()
     }
     requests["RunService/ListRuns"] = {"project": "p"}
+    requests["RunService/GetFleet"] = {"project": "p", "groupBy": "name"}
     requests["RunService/CreateRun"] = {"project": "p", "run": {"name": "r"}, "requestId": "1"}
     # Reading would make another one its newest.
     assert server.call("RunService/CreateRun", requests["RunService/CreateRun"])[0] == 200
@@ -312,7 +315,7 @@ def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
                     inside = project in ("", "p") and not run
                 elif method == "ProjectService/GetProject" or "FleetService" in method:
                     inside = project in ("", "p")
-                elif method == "RunService/ListRuns" or "OperationService" in method:
+                elif method in LISTS or "OperationService" in method:
                     inside = project in ("", "p")
                 elif "uid" in request:
                     inside = project in ("", "p")  # what another run has is not there
@@ -341,6 +344,9 @@ def test_every_method_asks_who_calls(headway: Headway, server: Server) -> None:
                     assert [one["runs"] for one in answer["nodes"]] == ["1" if run else "2"], where
                 if method == "RunService/ListRuns" and status == 200:
                     names = {r["name"] for r in answer["runs"]}
+                    assert names == ({run} if run else {"r", "s"}), where
+                if method == "RunService/GetFleet" and status == 200:
+                    names = {part["name"] for part in answer["parts"]}
                     assert names == ({run} if run else {"r", "s"}), where
 
 

@@ -376,3 +376,83 @@ def test_secrets_in_what_is_said_of_a_run(server: Server) -> None:
                for path in (server.folder / "server").rglob("*") if path.is_file())  # fmt: skip
     for answer in (call(server, "RunService/GetRun", run="r"), call(server, "RunService/ListRuns")):
         assert secret not in json.dumps(answer) and "[masked]" in json.dumps(answer)
+
+
+def test_the_time_of_all_runs_adds_up(headway: Headway, server: Server) -> None:
+    for name in ("a", "b", "c"):
+        record(headway, name, steps=50)
+    headway("ship", env=server.env)
+    headway("projects", "create", "default", "--price", "2.5 USD", env=server.env)
+    for name, group, accelerators in (("a", "x", "8"), ("b", "x", "16"), ("c", "y", "0")):
+        headway("runs", "update", name, "--group", group, "--accelerators", accelerators,
+                env=server.env)  # fmt: skip
+    call(server, "RunService/CreateRun", run={"name": "waits"})
+    reports = {name: headway.json("goodput", name) for name in ("a", "b", "c")}
+
+    def fleet(**request: Any) -> Any:
+        return call(server, "RunService/GetFleet", **request)
+
+    # One that has recorded nothing has no time, and is known, too.
+    wait_until(lambda: fleet()["all"]["unknown"] == "0", "all were looked at")
+
+    def check(part: Any, names: str) -> None:
+        some = [reports[name] for name in names]
+        elapsed = sum(report["elapsed_ns"] for report in some)
+        times: dict[str, int] = {}
+        for report in some:
+            for one in report["categories"]:
+                times[one["category"]] = times.get(one["category"], 0) + one["ns"]
+        assert part["elapsedSeconds"] == elapsed / 1e9
+        assert part["lostSeconds"] == pytest.approx((elapsed - times["productive"]) / 1e9, abs=1e-9)
+        assert part["goodput"] == pytest.approx(times["productive"] / elapsed, abs=1e-12)
+        found = {one["category"].removeprefix("CATEGORY_").lower(): one["seconds"]
+                 for one in part["categories"]}  # fmt: skip
+        assert found == {name: ns / 1e9 for name, ns in times.items() if ns}
+
+    totals = fleet(groupBy="group", top=2)
+    check(totals["all"], "abc")
+    assert (totals["all"]["runs"], totals["all"]["withoutAccelerators"]) == ("4", "2")
+    assert totals["price"] == {"perAcceleratorHour": 2.5, "currency": "USD"}
+    parts = {part["name"]: part for part in totals["parts"]}
+    assert sorted(parts) == ["", "x", "y"]
+    check(parts["x"], "ab")
+    check(parts["y"], "c")
+    lost = {name: report["elapsed_ns"] - next(
+        one["ns"] for one in report["categories"] if one["category"] == "productive")
+        for name, report in reports.items()}  # fmt: skip
+    seconds = (8 * lost["a"] + 16 * lost["b"]) / 1e9
+    assert parts["x"]["lostAcceleratorSeconds"] == pytest.approx(seconds, abs=1e-9)
+    assert parts["x"]["lostCost"] == pytest.approx(seconds / 3600 * 2.5)
+    assert not totals["byAcceleratorTime"]
+    ranked = sorted(lost, key=lambda name: -lost[name])[:2]
+    assert [run["name"] for run in totals["costliest"]] == ranked
+    assert all(run["digest"]["categories"] for run in totals["costliest"])
+    totals = fleet(filter="group = x", top=5)
+    assert totals["byAcceleratorTime"] and not totals["parts"]
+    check(totals["all"], "ab")
+    assert {run["name"] for run in totals["costliest"]} == {"a", "b"}
+
+    listed = call(server, "RunService/ListRuns", withDigest=True, filter="accelerators > 8")
+    (run,) = listed["runs"]
+    assert run["name"] == "b" and run["accelerators"] == "16"
+    ns = {one["category"]: int(one["ns"]) for one in run["digest"]["categories"]}
+    assert sum(ns.values()) == reports["b"]["elapsed_ns"] == int(run["elapsedNs"])
+    goodput = run["digest"]["goodput"]
+    assert len(goodput) == 32 and all(one == "NaN" or 0 <= one <= 1 for one in goodput)
+    assert "digest" not in call(server, "RunService/GetRun", run="b")
+
+    for request, why in (({"groupBy": "goodput"}, "group_by"),
+                         ({"groupBy": "group desc"}, "group_by"),
+                         ({"groupBy": "nothing"}, "group_by"), ({"filter": "x <"}, "filter"),
+                         ({"top": 101}, "top"), ({"top": -1}, "top")):  # fmt: skip
+        status, code, message = refused(server, "RunService/GetFleet", **request)
+        assert (status, code) == (400, "invalid_argument") and why in message
+    for price in ({"perAcceleratorHour": -1, "currency": "USD"}, {"perAcceleratorHour": 2},
+                  {"perAcceleratorHour": "NaN", "currency": "USD"},
+                  {"perAcceleratorHour": 1, "currency": "dollars"}):  # fmt: skip
+        status, _, message = refused(server, "ProjectService/PutProject", project="p", price=price)
+        assert status == 400 and "price" in message
+    headway("projects", "create", "default", "--price", "0", env=server.env)
+    assert "price" not in fleet() and "lostCost" not in fleet()["all"]
+    wrong = headway("projects", "create", "p", "--price", "cheap", code=2, env=server.env)
+    assert "2.5 USD" in wrong.stderr

@@ -283,9 +283,18 @@ constexpr const char* kSchemaSteps[] = {
        CREATE INDEX journal_unplaced ON journal (id) WHERE node_id IS NULL;)",
     // All that lists ask of runs: those which look at all of a project read this alone. `purged`
     // comes first so that no question chooses it that does not ask for that.
-    R"(CREATE INDEX run_scan ON run (purged, project_id, start, uid, name, run_group, state, began,
+    R"(ALTER TABLE run ADD COLUMN accelerators INTEGER;
+       CREATE INDEX run_scan ON run (purged, project_id, start, uid, name, run_group, state, began,
          elapsed, goodput, attempts, finish, last_step, phase, deleted, orchestrator, workload,
-         creator, created, updated);)",
+         creator, created, updated, accelerators);)",
+    // Where the time of runs went; all are looked at once more for it.
+    R"(CREATE TABLE run_digest (
+         run_id INTEGER PRIMARY KEY REFERENCES run (id),
+         bytes BLOB NOT NULL
+       ) STRICT;
+       INSERT OR IGNORE INTO stale_run (run_id, mark) SELECT id, 0 FROM run WHERE purged = 0;
+       ALTER TABLE project ADD COLUMN price REAL NOT NULL DEFAULT 0;
+       ALTER TABLE project ADD COLUMN currency TEXT NOT NULL DEFAULT '';)",
 };
 constexpr auto kSchemaVersion = static_cast<std::int64_t>(std::size(kSchemaSteps));
 

@@ -167,7 +167,7 @@ TEST_F(SqliteStoreTest, IsDurableAndMarkedAsOurs) {
   OtherProgram other(path_);
   EXPECT_EQ(other.Do("PRAGMA journal_mode"), "wal");
   EXPECT_EQ(other.Do("PRAGMA application_id"), std::to_string(0x68647779));
-  EXPECT_EQ(other.Do("PRAGMA user_version"), "12");
+  EXPECT_EQ(other.Do("PRAGMA user_version"), "13");
 }
 
 TEST_F(SqliteStoreTest, OnlyOneServerHasIt) {

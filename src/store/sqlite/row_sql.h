@@ -38,6 +38,8 @@ class RowSql {
     values_.push_back(std::move(value));
     return *this;
   }
+  /// A field of the rows, or of one that has keys the value of `key`.
+  RowSql& Field(std::size_t field, const std::string& key);
   /// " AND ..." where the filter asks for something.
   void Where(const Filter& filter);
   /// " AND ...": what comes behind the row that `mark` (PageMark) is of; of all where it is empty.
@@ -50,7 +52,6 @@ class RowSql {
   const std::vector<FieldValue>& values() const { return values_; }
 
  private:
-  RowSql& Field(std::size_t field, const std::string& key);
   void Ask(const Filter::Node& node);
 
   RowColumns columns_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 #include "base/time_format.h"
@@ -28,7 +29,8 @@ constexpr std::string_view kRunColumns =
     "(SELECT coalesce(sum(state.stored_bytes), 0) FROM journal "
     " JOIN state ON state.journal_id = journal.id WHERE journal.run_id = run.id) + "
     "(SELECT coalesce(sum(point_source.stored_bytes), 0) FROM point_source "
-    " WHERE point_source.run_id = run.id) + run.blob_bytes + run.item_bytes "
+    " WHERE point_source.run_id = run.id) + run.blob_bytes + run.item_bytes, "
+    "(SELECT bytes FROM run_digest WHERE run_digest.run_id = run.id) "
     "FROM run JOIN project ON project.id = run.project_id ";
 
 // By the fields of RunRowFields(); that of labels depends on the key.
@@ -51,6 +53,7 @@ constexpr std::string_view kFieldColumns[] = {
     "nullif(run.created, 0)",
     "nullif(run.updated, 0)",
     "nullif(run.deleted, 0)",
+    "run.accelerators",
 };
 
 constexpr RowColumns kRunRows = {
@@ -98,6 +101,7 @@ RunRow Row(const Query& query, bool* named_anew) {
   }
   row.journals = query.Integer(21);
   row.stored_bytes = query.Integer(22);
+  if (!query.IsNull(23)) row.digest = UnpackDigest(query.Bytes(23));
   return row;
 }
 
@@ -128,7 +132,8 @@ Result<std::vector<ProjectRow>> SqliteStore::ListProjects() {
   const Turn turn = TakeReader();
   Query query(turn.connection, kRead,
               "SELECT name, created, retention, quota, stored_bytes, (SELECT count(*) FROM run "
-              "WHERE run.project_id = project.id AND run.deleted = 0) FROM project ORDER BY name");
+              "WHERE run.project_id = project.id AND run.deleted = 0), price, currency "
+              "FROM project ORDER BY name");
   std::vector<ProjectRow> projects;
   while (query.Next()) {
     projects.push_back({.name = query.String(0),
@@ -136,7 +141,9 @@ Result<std::vector<ProjectRow>> SqliteStore::ListProjects() {
                         .retention_ns = query.Integer(2),
                         .quota_bytes = query.Integer(3),
                         .stored_bytes = query.Integer(4),
-                        .runs = query.Integer(5)});
+                        .runs = query.Integer(5),
+                        .price = query.Real(6),
+                        .currency = query.String(7)});
   }
   HEADWAY_RETURN_IF_ERROR(query.status());
   return projects;
@@ -158,8 +165,11 @@ Status SqliteStore::PutProject(const ProjectRow& project, const AuditRow& audit)
   return Change([&]() -> Status {
     const Result<std::int64_t> id = FindOrMakeProject(project.name, audit.time);
     HEADWAY_RETURN_IF_ERROR(id.status());
-    Query update(writer_.get(), kWrite, "UPDATE project SET retention = ?, quota = ? WHERE id = ?",
-                 project.retention_ns, project.quota_bytes, *id);
+    Query update(writer_.get(), kWrite,
+                 "UPDATE project SET retention = ?, quota = ?, price = ?, currency = ? "
+                 "WHERE id = ?",
+                 project.retention_ns, project.quota_bytes, project.price, Text{project.currency},
+                 *id);
     HEADWAY_RETURN_IF_ERROR(update.Run());
     return WriteDown(audit);
   });
@@ -283,9 +293,10 @@ Status SqliteStore::WriteDetails(std::int64_t id, const RunDetails& details) {
   const std::string workload = details.workload.Text();
   Query columns(writer_.get(), kWrite,
                 "UPDATE run SET run_group = nullif(?, ''), phase = nullif(?, ''), "
-                "orchestrator = nullif(?, ''), workload = nullif(?, '') WHERE id = ?",
+                "orchestrator = nullif(?, ''), workload = nullif(?, ''), "
+                "accelerators = nullif(?, 0) WHERE id = ?",
                 Text{details.group}, Text{RunPhaseName(details.phase)}, Text{details.orchestrator},
-                Text{workload}, id);
+                Text{workload}, details.accelerators, id);
   HEADWAY_RETURN_IF_ERROR(columns.Run());
   Query old(writer_.get(), kWrite, "DELETE FROM run_label WHERE run_id = ?", id);
   HEADWAY_RETURN_IF_ERROR(old.Run());
@@ -435,11 +446,103 @@ Status SqliteStore::PurgeSome(std::int64_t id, std::int64_t* left) {
         // That it was there is known by its uid.
         "UPDATE journal SET header = x'', node_id = 0 WHERE run_id = ?",
         "DELETE FROM run_label WHERE run_id = ?", "DELETE FROM run_detail WHERE run_id = ?",
-        "DELETE FROM stale_run WHERE run_id = ?"}) {
+        "DELETE FROM run_digest WHERE run_id = ?", "DELETE FROM stale_run WHERE run_id = ?"}) {
     Query remove(writer_.get(), kWrite, sql, id);
     HEADWAY_RETURN_IF_ERROR(remove.Run());
   }
   return RemoveNodes(id);
+}
+
+// --- Sums over runs
+
+namespace {
+
+/// Those with the largest of a value, the largest first at the end.
+class Top {
+ public:
+  explicit Top(std::size_t most) : most_(most) {}
+
+  void Offer(FleetSums::Wide value, std::int64_t id) {
+    if (most_ == 0 || value <= 0 || (heap_.size() == most_ && value <= heap_.front().first)) return;
+    if (heap_.size() == most_) {
+      std::ranges::pop_heap(heap_, std::greater());
+      heap_.pop_back();
+    }
+    heap_.emplace_back(value, id);
+    std::ranges::push_heap(heap_, std::greater());
+  }
+  std::vector<std::int64_t> Take() {
+    std::ranges::sort(heap_, std::greater());
+    std::vector<std::int64_t> ids;
+    for (const auto& [value, id] : heap_) ids.push_back(id);
+    return ids;
+  }
+
+ private:
+  std::size_t most_;
+  std::vector<std::pair<FleetSums::Wide, std::int64_t>> heap_;  // the least of them first
+};
+
+bool IsLive(std::string_view state) {
+  return state == RunStateName(RunState::kRunning) || state == RunStateName(RunState::kRestarting);
+}
+
+}  // namespace
+
+Result<FleetTotals> SqliteStore::SumRuns(const FleetQuery& query) {
+  RowSql sql(kRunRows);
+  sql.Add("SELECT run.id, run.state, run.accelerators, run_digest.bytes, stale_run.run_id, ");
+  if (query.group) {
+    sql.Field(query.group->field, query.group->key);
+  } else {
+    sql.Add("''");
+  }
+  sql.Add(" FROM run LEFT JOIN run_digest ON run_digest.run_id = run.id ");
+  sql.Add(
+         "LEFT JOIN stale_run ON stale_run.run_id = run.id WHERE run.project_id = (SELECT id FROM "
+         "project WHERE name = ")
+      .Bind(query.project);
+  sql.Add(") AND run.purged = 0 AND run.deleted = 0");
+  if (!query.name.empty()) sql.Add(" AND run.name = ").Bind(query.name);
+  sql.Where(query.filter);
+
+  const Turn turn = TakeReader();
+  const Transaction transaction(turn.connection, "BEGIN", kRead);
+  HEADWAY_RETURN_IF_ERROR(transaction.status());
+  FleetTotals totals;
+  Top by_time(query.top);
+  Top by_accelerator_time(query.top);
+  {
+    Query rows(turn.connection, kRead, Query::Once{sql.text()}, sql.values());
+    while (rows.Next()) {
+      FleetSums one;
+      one.runs = 1;
+      one.live = IsLive(rows.Bytes(1)) ? 1 : 0;
+      const std::int64_t accelerators = rows.Integer(2);
+      one.without_accelerators = accelerators == 0 ? 1 : 0;
+      const std::optional<RunDigest> digest = UnpackDigest(rows.Bytes(3));
+      one.undigested = digest || rows.IsNull(4) ? 0 : 1;
+      if (digest) {
+        for (std::size_t i = 0; i < one.ns.size(); ++i) one.ns[i] = digest->ns[i];
+        one.disruptions = digest->disruptions;
+        one.accelerator_ns = one.elapsed_ns() * accelerators;
+        one.lost_accelerator_ns = one.lost_ns() * accelerators;
+        by_time.Offer(one.lost_ns(), rows.Integer(0));
+        by_accelerator_time.Offer(one.lost_accelerator_ns, rows.Integer(0));
+      }
+      totals.all.Add(one);
+      if (query.group) totals.parts[rows.String(5)].Add(one);
+    }
+    HEADWAY_RETURN_IF_ERROR(rows.status());
+  }
+  totals.by_accelerator_time = totals.all.runs > 0 && totals.all.without_accelerators == 0;
+  for (const std::int64_t id :
+       (totals.by_accelerator_time ? by_accelerator_time : by_time).Take()) {
+    Result<RunRow> row = ReadRun(turn.connection, id);
+    HEADWAY_RETURN_IF_ERROR(row.status());
+    totals.costliest.push_back(*std::move(row));
+  }
+  return totals;
 }
 
 // --- Summaries
@@ -476,6 +579,14 @@ Status SqliteStore::Summarise(const SummarisedRun& run) {
                  summary.goodput, summary.attempts, summary.last_step, summary.as_of, summary.start,
                  *id);
     HEADWAY_RETURN_IF_ERROR(update.Run());
+  }
+  if (run.digest) {
+    const std::string packed = PackDigest(*run.digest);
+    Query digest(writer_.get(), kWrite,
+                 "INSERT INTO run_digest (run_id, bytes) SELECT id, ?2 FROM run "
+                 "WHERE id = ?1 AND purged = 0 ON CONFLICT (run_id) DO UPDATE SET bytes = ?2",
+                 *id, std::string_view(packed));
+    HEADWAY_RETURN_IF_ERROR(digest.Run());
   }
   if (run.phase != RunPhase::kUnspecified) {
     Result<RunRow> row = ReadRun(writer_.get(), *id);

@@ -66,6 +66,7 @@ class SqliteStore final : public Store {
   Status PutProject(const ProjectRow& project, const AuditRow& audit) override;
 
   Result<RunPage> ListRuns(const RunQuery& query) override;
+  Result<FleetTotals> SumRuns(const FleetQuery& query) override;
   Result<RunRow> FindRun(const RunUid& uid) override;
   Status CreateRun(const RunRow& run, const AuditRow& audit) override;
   Status UpdateRun(const RunUid& uid, std::int64_t version, const RunDetails& details,
