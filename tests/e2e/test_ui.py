@@ -203,7 +203,8 @@ def test_values_are_written_as_the_command_line_writes_them(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     "part",
-    ["configs", "event_stream", "figure", "history", "metric_lines", "records", "timeline"],
+    ["configs", "event_stream", "figure", "filter_completion", "history", "metric_lines", "records",
+     "timeline"],
 )
 def test_what_is_computed_in_the_page(part: str, tmp_path: Path) -> None:
     run_node(f"{part}.test.ts", {}, tmp_path)

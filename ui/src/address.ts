@@ -5,7 +5,7 @@ const address = signal(new URL(location.href));
 
 export type View =
   | { page: "start" }
-  | { page: "runs"; project: string; filter: string; order: string; mark: string }
+  | { page: "runs"; project: string; filter: string; order: string; group: string }
   | { page: "run"; project: string; run: string; part: RunPart; time: TimeQuery; look: Look }
   | { page: "compare"; project: string; runs: string[]; look: Look }
   | { page: "nowhere" };
@@ -57,8 +57,8 @@ export function parse(url: URL): View {
   const project = query("project") || DEFAULT_PROJECT;
   if (path === "") return { page: "start" };
   if (path === RUNS) {
-    const [filter, order, mark] = [query("filter"), query("order"), query("page")];
-    return { page: "runs", project, filter, order, mark };
+    const [filter, order, group] = [query("filter"), query("order"), query("group")];
+    return { page: "runs", project, filter, order, group };
   }
   const look: Look = {};
   for (const key of LOOK_KEYS) if (query(key) !== "") look[key] = query(key);
@@ -97,10 +97,10 @@ const named = (project: string): string => (project === DEFAULT_PROJECT ? "" : p
 
 export function runsAddress(
   project: string,
-  more: { filter?: string; order?: string; mark?: string } = {},
+  more: { filter?: string; order?: string; group?: string } = {},
 ): string {
-  const { filter, order, mark } = more;
-  return withQuery(RUNS, { project: named(project), filter, order, page: mark });
+  const { filter, order, group } = more;
+  return withQuery(RUNS, { project: named(project), filter, order, group });
 }
 
 export function runAddress(

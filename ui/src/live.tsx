@@ -6,7 +6,7 @@ import { authorization } from "./session.ts";
 
 const RETRY_MS = 1_000;
 const RETRY_MOST_MS = 15_000;
-const CHANGES = new Set(["run", "report", "problem"]);
+const CHANGES = new Set(["run", "report", "problem", "gone", "reset"]);
 
 export interface Live {
   /** `off`: nothing is told, and whoever wants to know asks. */
@@ -19,8 +19,11 @@ export interface Live {
 }
 const OFF: Live = { state: "off", changes: 0, heard: 0, since: 0 };
 
-/** Follows a run as long as that is wanted. A connection that is lost is made again. */
-export function useLive(project: string, run: string, wanted: boolean): Live {
+/**
+ * Follows a run, or all runs of a project, as long as that is wanted. A connection that is lost is
+ * made again.
+ */
+export function useLive(project: string, run: string | undefined, wanted: boolean): Live {
   const [live, setLive] = useState<Live>(OFF);
   useEffect(() => {
     if (!wanted) {
@@ -40,7 +43,7 @@ export function useLive(project: string, run: string, wanted: boolean): Live {
       }));
     // Whether it is worth another try.
     const follow = async (): Promise<boolean> => {
-      const query = new URLSearchParams({ project, run });
+      const query = new URLSearchParams({ project, ...(run === undefined ? {} : { run }) });
       const headers = { ...authorization(), ...(last === "" ? {} : { "Last-Event-ID": last }) };
       const answer = await fetch(`/live?${query.toString()}`, { headers, signal });
       if (!answer.ok || answer.body === null) return answer.status >= 500 || answer.status === 429;

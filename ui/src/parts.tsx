@@ -2,6 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { RunState } from "../gen/headway/v1/report_pb.js";
+import type { Cell } from "./csv.ts";
 import { ago, exactTime, localTime, percent } from "./format.ts";
 import { SaveTable } from "./save.tsx";
 import { explain } from "./session.ts";
@@ -58,7 +59,7 @@ export function Time(props: { ns: bigint | undefined; relative?: boolean }): JSX
 export function Value(props: {
   value: bigint | number | undefined;
   children: ComponentChildren;
-  title?: string;
+  title?: string | undefined;
 }): JSX.Element {
   const { value, title, children } = props;
   return value === undefined ? (
@@ -127,7 +128,12 @@ export function Failure({ error }: { error: unknown }): JSX.Element | null {
 }
 
 /** A table that may be wider than the screen scrolls by itself, with the keyboard as well. */
-export function Scroll(props: { label: string; children: ComponentChildren }): JSX.Element {
+export function Scroll(props: {
+  label: string;
+  children: ComponentChildren;
+  /** All that there is, where `children` show only some of it. */
+  rows?: () => Promise<Cell[][]>;
+}): JSX.Element {
   const { label, children } = props;
   const box = useRef<HTMLDivElement>(null);
   const [wide, setWide] = useState(false);
@@ -146,7 +152,7 @@ export function Scroll(props: { label: string; children: ComponentChildren }): J
       <div class="scroll" ref={box} {...more}>
         {children}
       </div>
-      <SaveTable label={label} box={box} />
+      <SaveTable label={label} box={box} rows={props.rows} />
     </div>
   );
 }

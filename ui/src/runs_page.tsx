@@ -1,12 +1,18 @@
 import type { JSX } from "preact";
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
-import type { ListRunsResponse, Run } from "../gen/headway/v1/run_service_pb.js";
+import { useMemo, useRef } from "preact/hooks";
+import { RunState } from "../gen/headway/v1/report_pb.js";
+import type { Fleet, Run } from "../gen/headway/v1/run_service_pb.js";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { compareAddress, COMPARED_MOST, go, runAddress, runsAddress } from "./address.ts";
 import { useAnswer } from "./answer.ts";
-import { count, duration, toFilter } from "./format.ts";
+import type { Cell } from "./csv.ts";
+import { FilterBox } from "./filter_box.tsx";
+import { costOf, Costliest, lostOf, money, Parts, Sparkline, Totals } from "./fleet.tsx";
+import { count, duration, exactTime, toFilter } from "./format.ts";
+import { LiveBadge, useLive } from "./live.tsx";
 import {
+  Choice,
   Failure,
   Goodput,
   isLive,
@@ -17,16 +23,19 @@ import {
   useTitle,
   Value,
 } from "./parts.tsx";
+import { useRunList } from "./run_list.ts";
 import { may, projects, runs, session } from "./session.ts";
+import { useWindowRows } from "./virtual.ts";
 
-const PAGE_SIZE = 50;
 const AGAIN_MS = 10_000;
+const ROW_PX = 38;
+const COSTLIEST = 5;
 
 interface Query {
   project: string;
   filter: string;
   order: string;
-  mark: string;
+  group: string;
 }
 
 interface Column {
@@ -46,12 +55,14 @@ const COLUMNS: Column[] = [
     number: true,
     about: "productive share of the elapsed time",
   },
+  { label: "Over time", about: "goodput from its start to its end, or to now", minor: true },
   {
     label: "Elapsed",
     field: "elapsed",
     number: true,
     about: "from its first start to its end, or to now",
   },
+  { label: "Lost", number: true, about: "what was not productive of that, and what it cost" },
   {
     label: "Attempts",
     field: "attempts",
@@ -64,6 +75,13 @@ const COLUMNS: Column[] = [
     field: "last_step",
     number: true,
     about: "the last one that was started",
+    minor: true,
+  },
+  {
+    label: "Accelerators",
+    field: "accelerators",
+    number: true,
+    about: "how many it holds while it runs, as somebody said",
     minor: true,
   },
   {
@@ -117,71 +135,49 @@ function Chosen({ project }: { project: string }): JSX.Element | null {
 }
 
 export function RunsPage(query: Query): JSX.Element {
-  const { project, filter, order, mark } = query;
+  const { project, filter, order, group } = query;
   useTitle(project === "default" ? "Runs" : `Runs of ${project}`);
-  const box = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    if (box.current !== null) box.current.value = filter;
-  }, [filter]);
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent): void => {
-      const typing = event.target instanceof HTMLInputElement;
-      if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault();
-      box.current?.select();
-    };
-    addEventListener("keydown", onKey);
-    return () => removeEventListener("keydown", onKey);
-  }, []);
-
-  const answer = useAnswer(
-    JSON.stringify([project, filter, order, mark]),
-    (signal) =>
-      runs.listRuns(
-        {
-          project,
-          filter: toFilter(filter),
-          orderBy: order,
-          pageToken: mark,
-          pageSize: PAGE_SIZE,
-        },
-        { signal },
-      ),
-    () => AGAIN_MS,
-  );
-  const { value, error, stale } = answer;
+  const live = useLive(project, undefined, true);
+  const list = useRunList(project, filter, order, live.changes);
+  const { error, stale } = list;
   const wrongFilter =
     !stale &&
     filter !== "" &&
     error !== undefined &&
     ConnectError.from(error).code === Code.InvalidArgument;
+  const fleet = useAnswer(
+    JSON.stringify(["fleet", project, filter, group]),
+    (signal) =>
+      runs.getFleet(
+        { project, filter: toFilter(filter), groupBy: group, top: COSTLIEST },
+        { signal },
+      ),
+    () => AGAIN_MS,
+  );
+  const labels = useMemo(() => {
+    const found = new Map<string, Set<string>>();
+    for (const run of list.runs) {
+      for (const [key, value] of Object.entries(run.labels)) {
+        found.set(key, (found.get(key) ?? new Set()).add(value));
+      }
+    }
+    return found;
+  }, [list.runs.length, project]);
+  const to = (more: Partial<Query>): string =>
+    runsAddress(project, { filter, order, group, ...more });
 
   return (
-    <main tabIndex={-1}>
+    <main tabIndex={-1} class="wide">
       <div class="heading">
         <h1>Runs</h1>
         <ProjectChoice project={project} />
-        <form
-          role="search"
-          class="filter"
-          onSubmit={(event) => {
-            event.preventDefault();
-            go(runsAddress(project, { filter: box.current?.value.trim() ?? "", order }));
-          }}
-        >
-          <input
-            ref={box}
-            type="search"
-            aria-label="Filter runs"
-            aria-describedby="filter-help"
-            aria-invalid={wrongFilter}
-            aria-keyshortcuts="/"
-            placeholder="A name, or: goodput < 90% AND labels.team = vision"
-            autocomplete="off"
-            spellcheck={false}
-            defaultValue={filter}
-          />
-        </form>
+        <FilterBox
+          filter={filter}
+          labels={labels}
+          wrong={wrongFilter}
+          onFilter={(text) => go(to({ filter: text }))}
+        />
+        <LiveBadge live={live} />
       </div>
       <p id="filter-help" class="muted small">
         <kbd>/</kbd> filters by <code>name</code>, <code>state</code>, <code>goodput</code>,{" "}
@@ -189,28 +185,130 @@ export function RunsPage(query: Query): JSX.Element {
         <code>labels.KEY</code> and more, with <code>AND</code>, <code>OR</code>, <code>NOT</code>.
       </p>
       {!stale && <Failure error={error} />}
-      {value === undefined ? (
+      {list.fresh ? (
         error === undefined && <Skeleton rows={8} />
       ) : (
         <div class={stale ? "stale" : ""} aria-busy={stale}>
+          {fleet.value !== undefined && list.runs.length > 0 && (
+            <Overall fleet={fleet.value} query={query} labels={labels} to={to} />
+          )}
           <Chosen project={project} />
-          <Table query={query} runs={value.runs} />
-          {value.runs.length === 0 && error === undefined && <Nothing {...query} />}
-          <Pages query={query} value={value} />
+          <Table {...{ query, list }} fleet={fleet.value} />
+          {list.runs.length === 0 && error === undefined && <Nothing {...query} />}
         </div>
       )}
     </main>
   );
 }
 
-function Table({ query, runs: rows }: { query: Query; runs: Run[] }): JSX.Element | null {
-  if (rows.length === 0) return null;
+const GROUPS: [name: string, label: string][] = [
+  ["", "none"],
+  ["group", "group"],
+  ["state", "state"],
+];
+
+/** All runs together, by what they have in common, and which lost most. */
+function Overall(props: {
+  fleet: Fleet;
+  query: Query;
+  labels: ReadonlyMap<string, ReadonlySet<string>>;
+  to: (more: Partial<Query>) => string;
+}): JSX.Element {
+  const { fleet, query, labels, to } = props;
+  const { group, filter } = query;
+  const keys = [...labels.keys()].sort().map((key): [string, string] => {
+    const name = /^[\w./-]+$/u.test(key) ? key : JSON.stringify(key);
+    return [`labels.${name}`, key];
+  });
+  const only = (name: string): string => {
+    const own = `${group} = ${JSON.stringify(name)}`;
+    return to({ filter: filter === "" ? own : `(${toFilter(filter)}) AND ${own}`, group: "" });
+  };
   return (
-    <Scroll label="Runs">
-      <table class="runs">
+    <>
+      <Totals fleet={fleet} />
+      <div class="windows">
+        <Choice
+          label="By"
+          choices={[...GROUPS, ...keys.slice(0, 8)]}
+          chosen={group}
+          onChoose={(chosen) => go(to({ group: chosen }), { replace: true })}
+        />
+      </div>
+      <div class="pair">
+        {group !== "" && fleet.parts.length > 0 && (
+          <Parts fleet={fleet} by={group.replace(/^labels\./, "")} to={only} />
+        )}
+        {fleet.all !== undefined && fleet.all.runs > 1n && <Costliest fleet={fleet} />}
+      </div>
+    </>
+  );
+}
+
+const heightOf = (): number => ROW_PX;
+
+const HEAD = [
+  ..."run uid group state goodput elapsed_ns lost_ns attempts last_step".split(" "),
+  ..."accelerators start end".split(" "),
+];
+const time = (ns: bigint | undefined): Cell => (ns === undefined ? "" : exactTime(ns));
+
+/** All runs of the list, as many as there are. */
+async function allRows({ project, filter, order }: Query): Promise<Cell[][]> {
+  const rows: Cell[][] = [HEAD];
+  let pageToken = "";
+  do {
+    const page = await runs.listRuns({
+      project,
+      filter: toFilter(filter),
+      orderBy: order,
+      pageToken,
+      pageSize: 1_000,
+      withDigest: true,
+    });
+    for (const run of page.runs) {
+      rows.push([
+        ...[run.label, run.uid, run.group, (RunState[run.state] ?? "").toLowerCase()],
+        ...[run.goodput ?? null, String(run.elapsedNs), String(lostOf(run) ?? "")],
+        ...[run.attempts, String(run.lastStep ?? "")],
+        run.accelerators === 0n ? "" : String(run.accelerators),
+        ...[time(run.start), time(run.end)],
+      ]);
+    }
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  return rows;
+}
+
+function Table(props: {
+  query: Query;
+  list: ReturnType<typeof useRunList>;
+  fleet: Fleet | undefined;
+}): JSX.Element | null {
+  const { query, list, fleet } = props;
+  const box = useRef<HTMLTableSectionElement>(null);
+  const known = list.runs.length;
+  // Before the rest has come it is known how many there will be.
+  const total = list.whole ? known : Math.max(known, Number(fleet?.all?.runs ?? 0n));
+  const { items, height, top } = useWindowRows(total, heightOf, box);
+  const first = items[0]?.index ?? 0;
+  const last = items.at(-1)?.index ?? 0;
+  list.want(last + 1, first, last);
+  if (total === 0) return null;
+  const before = (items[0]?.start ?? top) - top;
+  const after = height - ((items.at(-1)?.end ?? top) - top);
+  const space = (px: number): JSX.Element | null =>
+    px < 1 ? null : (
+      <tr class="space" aria-hidden="true">
+        <td colSpan={COLUMNS.length + 1} style={{ height: `${px}px` }} />
+      </tr>
+    );
+  return (
+    <Scroll label="Runs" rows={() => allRows(query)}>
+      <table class="runs" aria-rowcount={total + 1}>
         <thead>
           <tr>
-            <th scope="col">
+            <th scope="col" class="tick">
               <span class="unseen">Compare</span>
             </th>
             {COLUMNS.map((column) => (
@@ -218,10 +316,19 @@ function Table({ query, runs: rows }: { query: Query; runs: Run[] }): JSX.Elemen
             ))}
           </tr>
         </thead>
-        <tbody>
-          {rows.map((run) => (
-            <Row key={run.uid} run={run} />
-          ))}
+        <tbody ref={box}>
+          {space(before)}
+          {items.map(({ index }) => {
+            const run = list.runs[index];
+            return run === undefined ? (
+              <tr key={index} class="coming" aria-hidden="true">
+                <td colSpan={COLUMNS.length + 1} />
+              </tr>
+            ) : (
+              <Row key={run.uid} run={run} row={index + 2} fleet={fleet} />
+            );
+          })}
+          {space(after)}
         </tbody>
       </table>
     </Scroll>
@@ -246,7 +353,7 @@ function Heading({ column, query }: { column: Column; query: Query }): JSX.Eleme
       {field === undefined ? (
         label
       ) : (
-        <a href={runsAddress(query.project, { filter: query.filter, order })}>
+        <a href={runsAddress(query.project, { ...query, order })}>
           {label}
           <span aria-hidden="true">{up ? " ↑" : down ? " ↓" : ""}</span>
         </a>
@@ -258,14 +365,17 @@ function Heading({ column, query }: { column: Column; query: Query }): JSX.Eleme
 // Of which a browser makes another address.
 const isDots = (name: string): boolean => name === "." || name === "..";
 
-function Row({ run }: { run: Run }): JSX.Element {
+function Row(props: { run: Run; row: number; fleet: Fleet | undefined }): JSX.Element {
+  const { run, row, fleet } = props;
   const share = run.goodput;
   const named = isDots(run.label) ? run.uid : run.label;
   const names = chosenOf(run.project);
   const isChosen = names.includes(named);
+  const lost = lostOf(run);
+  const cost = costOf(run, fleet?.price);
   return (
-    <tr>
-      <td>
+    <tr aria-rowindex={row}>
+      <td class="tick">
         <input
           type="checkbox"
           aria-label={`Compare ${run.label}`}
@@ -287,13 +397,22 @@ function Row({ run }: { run: Run }): JSX.Element {
         </span>
         <Goodput share={share} />
       </td>
+      <td class="minor">
+        <Sparkline run={run} />
+      </td>
       <td class="number">
         <Value value={run.elapsedNs}>{duration(run.elapsedNs)}</Value>
+      </td>
+      <td class="number">
+        <Value value={lost} title={cost === undefined ? undefined : money(cost, fleet?.price)}>
+          {duration(lost)}
+        </Value>
       </td>
       <td class="number minor">{count(run.attempts)}</td>
       <td class="number minor">
         <Value value={run.lastStep}>{count(run.lastStep)}</Value>
       </td>
+      <td class="number minor">{run.accelerators === 0n ? "–" : count(run.accelerators)}</td>
       <td class="number minor">
         <Time ns={run.start} />
       </td>
@@ -309,24 +428,8 @@ function Row({ run }: { run: Run }): JSX.Element {
 
 const known = (ns: bigint): bigint | undefined => (ns === 0n ? undefined : ns);
 
-function Pages({ query, value }: { query: Query; value: ListRunsResponse }): JSX.Element | null {
-  const { project, filter, order, mark } = query;
-  const next = value.nextPageToken;
-  if (mark === "" && next === "") return null;
-  return (
-    <nav class="pages" aria-label="Pages">
-      {mark !== "" && <a href={runsAddress(project, { filter, order })}>First page</a>}
-      {next !== "" && (
-        <a href={runsAddress(project, { filter, order, mark: next })} rel="next">
-          Next {PAGE_SIZE}
-        </a>
-      )}
-    </nav>
-  );
-}
-
-function Nothing({ project, filter, mark }: Query): JSX.Element {
-  if (filter !== "" || mark !== "") {
+function Nothing({ project, filter }: Query): JSX.Element {
+  if (filter !== "") {
     return (
       <p class="empty">
         No run of project {project} is like that. <a href={runsAddress(project)}>All runs</a>

@@ -1,5 +1,6 @@
 // What is shown, kept as a file: tables as CSV, charts as CSV, SVG and PNG.
 import type { JSX, RefObject } from "preact";
+import { useState } from "preact/hooks";
 import { type Cell, csvOf, fileName } from "./csv.ts";
 import { canvasPen, draw, type Figure, svgPen } from "./figure.ts";
 
@@ -30,20 +31,34 @@ function cellOf(cell: HTMLTableCellElement): Cell {
 const rowsOf = (table: HTMLTableElement): Cell[][] =>
   [...table.rows].map((row) => [...row.cells].map(cellOf));
 
-/** For the table within `box`. */
+/** For the table within `box`; `rows`: where that has only some of what there is. */
 export function SaveTable(props: {
   label: string;
   box: RefObject<HTMLElement | null>;
+  rows?: (() => Promise<Cell[][]>) | undefined;
 }): JSX.Element {
-  const { label, box } = props;
-  const save = (): void => {
+  const { label, box, rows } = props;
+  const [busy, setBusy] = useState(false);
+  const save = async (): Promise<void> => {
     const table = box.current?.querySelector("table");
-    if (table === null || table === undefined) return;
-    give(new Blob([csvOf(rowsOf(table))], { type: "text/csv" }), named(label, "csv"));
+    if (table === null || table === undefined || busy) return;
+    setBusy(true);
+    try {
+      const all = rows === undefined ? rowsOf(table) : await rows();
+      give(new Blob([csvOf(all)], { type: "text/csv" }), named(label, "csv"));
+    } finally {
+      setBusy(false);
+    }
   };
   return (
-    <button type="button" class="save" aria-label={`Save "${label}" as CSV`} onClick={save}>
-      CSV
+    <button
+      type="button"
+      class="save"
+      aria-label={`Save "${label}" as CSV`}
+      aria-busy={busy || undefined}
+      onClick={() => void save()}
+    >
+      {busy ? "CSV …" : "CSV"}
     </button>
   );
 }

@@ -81,7 +81,7 @@ describe("the page", { concurrency: false }, () => {
     assert.match((await row.textContent()) ?? "", /completed/);
     assert.equal(await page.locator("tbody tr").count(), given.runs);
     await picture("runs");
-    await page.getByRole("link", { name: run, exact: true }).click();
+    await page.locator("table.runs").getByRole("link", { name: run, exact: true }).click();
 
     await page.waitForURL(`${url}/runs/${run}`);
     const headline = page.locator("h1.goodput data");
@@ -187,7 +187,7 @@ describe("the page", { concurrency: false }, () => {
 
   test("the token stays in the tab, and out of every address", async () => {
     await signIn();
-    await page.getByRole("link", { name: run, exact: true }).click();
+    await page.locator("table.runs").getByRole("link", { name: run, exact: true }).click();
     await page.locator("h1.goodput").waitFor();
     assert.ok(!page.url().includes(given.token));
     const kept = await page.evaluate(() => [
@@ -239,7 +239,7 @@ describe("the page", { concurrency: false }, () => {
       shares,
       [...shares].sort((a, b) => b - a),
     );
-    await page.getByRole("link", { name: run, exact: true }).focus();
+    await page.locator("table.runs").getByRole("link", { name: run, exact: true }).focus();
     await page.keyboard.press("Enter");
     await page.locator("h1.goodput data").waitFor();
     assert.equal(await page.evaluate(() => document.activeElement?.tagName), "MAIN");
@@ -250,7 +250,10 @@ describe("the page", { concurrency: false }, () => {
     await signIn();
     await page.goto(`${url}/runs?filter=${encodeURIComponent("goodput <")}`);
     await page.getByRole("alert").filter({ hasText: "column" }).waitFor();
-    assert.equal(await page.getByRole("searchbox").getAttribute("aria-invalid"), "true");
+    assert.equal(
+      await page.getByRole("combobox", { name: "Filter runs" }).getAttribute("aria-invalid"),
+      "true",
+    );
     await page.goto(`${url}/runs?filter=nothing-is-called-so`);
     await page.getByText("No run of project default is like that.").waitFor();
     await page.goto(`${url}/runs?project=empty`);
@@ -283,7 +286,7 @@ describe("the page", { concurrency: false }, () => {
     assert.deepEqual(faults, []);
   });
 
-  test("many runs, a page at a time, with names of any kind", async () => {
+  test("many runs: only those that can be seen are there; names of any kind", async () => {
     const names = [
       "<img src=x onerror=alert(1)>",
       "a/b?c#d%25",
@@ -293,19 +296,35 @@ describe("the page", { concurrency: false }, () => {
       "a@b",
     ];
     const project = "many & more";
-    for (let i = 0; i < 60 - names.length; ++i) {
-      await call("RunService/CreateRun", { project, run: { name: `run-${i}` } });
-    }
+    const all = 600;
+    const others = Array.from({ length: all - names.length }, (_, i) => `run-${i}`);
+    for (const name of others) await call("RunService/CreateRun", { project, run: { name } });
     for (const name of names) await call("RunService/CreateRun", { project, run: { name } });
     await signIn();
     await page.locator("option", { hasText: project }).waitFor({ state: "attached" });
     await page.getByLabel("Project").selectOption(project);
-    await page.locator("tbody tr").nth(49).waitFor();
-    assert.equal(await page.locator("tbody tr").count(), 50);
-    await page.getByRole("link", { name: "Next 50" }).click();
-    await page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 10);
-    await page.goBack();
-    await page.waitForFunction(() => document.querySelectorAll("tbody tr").length === 50);
+    const table = page.locator("table.runs");
+    await page.locator(`table.runs[aria-rowcount="${all + 1}"]`).waitFor();
+    const rows = table.locator("tbody tr[aria-rowindex]");
+    assert.ok((await rows.count()) < 80, `${await rows.count()} rows`);
+    // To the end, past what had to be asked for first.
+    await page.keyboard.press("End");
+    const last = page.getByRole("link", { name: "run-0", exact: true });
+    await page.waitForFunction(() => {
+      scrollTo(0, document.documentElement.scrollHeight);
+      return [...document.querySelectorAll("table.runs a")].some((a) => a.textContent === "run-0");
+    });
+    assert.ok((await rows.count()) < 80, `${await rows.count()} rows`);
+    assert.equal(await rows.filter({ has: last }).getAttribute("aria-rowindex"), String(all + 1));
+    await page.keyboard.press("Home");
+    const coming = page.waitForEvent("download");
+    await page.getByRole("button", { name: 'Save "Runs" as CSV' }).click();
+    const saved = readFileSync(await (await coming).path(), "utf8")
+      .trimEnd()
+      .split("\r\n");
+    assert.equal(saved.length, all + 1);
+    assert.match(saved[0] ?? "", /^run,uid,group,state,goodput,elapsed_ns,lost_ns,/);
+    await page.evaluate(() => scrollTo(0, 0));
     for (const name of names) {
       await page.getByRole("link", { name, exact: true }).click();
       await page.getByText("No time has elapsed").waitFor();
@@ -313,8 +332,40 @@ describe("the page", { concurrency: false }, () => {
       await page.reload(); // the address alone leads there, too
       await page.getByText("No time has elapsed").waitFor();
       await page.getByRole("navigation", { name: "Where this is" }).getByRole("link").click();
-      await page.locator("tbody tr").nth(49).waitFor();
+      await page.getByRole("link", { name, exact: true }).waitFor();
     }
+    assert.deepEqual(faults, []);
+  });
+
+  test("all runs together, which lost most, and a filter that is typed", async () => {
+    await signIn(given.viewer);
+    const together = page.getByRole("region", { name: "All runs together" });
+    await together.getByText(`goodput of ${given.runs} runs`).waitFor();
+    await page.getByRole("list", { name: "What lost most" }).getByRole("link").first().waitFor();
+    await page.getByRole("button", { name: "state", exact: true }).click();
+    await page.waitForURL(`${url}/runs?group=state`);
+    const parts = page.getByRole("table", { name: "By state" });
+    await parts.getByRole("link", { name: "completed" }).click();
+    await page.waitForURL((at) => at.searchParams.get("filter") === 'state = "completed"');
+    await page.locator("table.runs tbody tr").first().waitFor();
+    await page.goto(`${url}/runs`);
+    await together.waitFor();
+    const box = page.getByRole("combobox", { name: "Filter runs" });
+    await page.keyboard.press("/");
+    await page.keyboard.type("sta");
+    await page.getByRole("option", { name: /^state / }).waitFor();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    assert.equal(await box.inputValue(), "state ");
+    await page.getByRole("option", { name: /^= is$/ }).click();
+    await page.keyboard.type("comp");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    assert.equal(await box.inputValue(), "state = completed ");
+    assert.deepEqual(await accessibilityFaults(page), []);
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Enter");
+    await page.waitForURL((at) => at.searchParams.get("filter") === "state = completed");
     assert.deepEqual(faults, []);
   });
 
@@ -504,7 +555,7 @@ describe("the page", { concurrency: false }, () => {
     await signIn(made["secret"] as string);
     await page.locator("tbody tr").first().waitFor();
     await call("TokenService/RevokeToken", { id });
-    await page.getByRole("link", { name: run, exact: true }).click();
+    await page.locator("table.runs").getByRole("link", { name: run, exact: true }).click();
     await page.getByRole("alert").filter({ hasText: "no longer good" }).waitFor();
     await page.getByLabel("Token").fill(given.token);
     await page.keyboard.press("Enter");
@@ -515,7 +566,7 @@ describe("the page", { concurrency: false }, () => {
     await signIn();
     await page.locator("tbody tr").first().waitFor();
     await context.setOffline(true);
-    await page.getByRole("link", { name: run, exact: true }).click();
+    await page.locator("table.runs").getByRole("link", { name: run, exact: true }).click();
     const alert = page.getByRole("alert").filter({ hasText: "can't be reached" });
     await alert.waitFor();
     await context.setOffline(false);
